@@ -1,6 +1,6 @@
 /**
- * Limits the changes of users and new API keys, which add events that are kept forever. Counts live in this
- * process. Disabling is not limited: it adds an event only to an enabled user, and it must always work.
+ * Limits what adds events that are kept forever: changes of users, new API keys, and the recorded actions of users.
+ * Counts live in this process. Disabling is not limited: it adds an event only to an enabled user, and it must always work.
  */
 import { BoundedMap, RateLimited } from '@pis/http-api';
 
@@ -19,6 +19,7 @@ export class ChangeLimit {
   /** @param clock milliseconds, monotonic; injected by tests */
   constructor(
     private readonly isOn: boolean,
+    private readonly perHourMax: number = changesPerHourMax,
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
@@ -31,7 +32,7 @@ export class ChangeLimit {
   /** Counts nothing. @throws RateLimited when no change is left */
   check(id: string): void {
     const { changes, endsAtMs } = this.countOf(id);
-    if (!this.isOn || changes < changesPerHourMax) return;
+    if (!this.isOn || changes < this.perHourMax) return;
     const waitSeconds = Math.max(1, Math.ceil((endsAtMs - this.clock()) / 1_000));
     throw new RateLimited({ remaining: 0, waitSeconds });
   }

@@ -21,6 +21,7 @@ import {
   LOG_WATCH,
   LOGGER,
   type Logger,
+  type LogWatch,
   PG_POOL,
   streamStates,
 } from '@pis/service-kit';
@@ -36,10 +37,12 @@ import { exportFileHandlers } from './handlers/export-files.js';
 import { feeHandlers } from './handlers/fees.js';
 import { partyHandlers } from './handlers/parties.js';
 import { statementHandlers } from './handlers/statements.js';
+import { evidenceHandlers } from './handlers/payment-evidence.js';
 import { paymentHandlers } from './handlers/payments.js';
 import { sessionHandlers } from './handlers/session.js';
 import { webhookHandlers } from './handlers/webhooks.js';
 import { ChangeLimit } from './change-limit.js';
+import { RecordedActions } from './recorded-actions.js';
 import { REPORTING, type ReportingHandlers, reportingProviders } from './reporting.js';
 import { addRoutes, type Handlers } from './routes.js';
 import { SessionWatch } from './live/session-watch.js';
@@ -64,13 +67,14 @@ export function configureHttp(app: NestFastifyApplication, config: DashboardModu
   const perSecond = config.PIS_RATE_LIMIT_PER_KEY;
   const server = app.getHttpAdapter().getInstance();
   const strangerLimit = new RateLimit({ perSecond });
+  const logWatch = app.get<LogWatch>(LOG_WATCH);
   addWebApp(server, readWebApp());
-  addOidcCallback(server, app.get<OidcServices>(OIDC), strangerLimit);
+  addOidcCallback(server, app.get<OidcServices>(OIDC), { strangerLimit, logWatch });
   addRoutes(server, {
     handlers: app.get<Handlers>(HANDLERS),
     signIn: app.get(SignIn),
     cookie: app.get(SessionCookie),
-    logWatch: app.get(LOG_WATCH),
+    logWatch,
     userLimit: new RateLimit({ perSecond }),
     strangerLimit,
     publicUrl,
@@ -97,6 +101,7 @@ const USER_STATES = Symbol('UserStates');
 
 function userProviders(config: DashboardModuleConfig): Provider[] {
   const inject = [EVENT_STORE, PG_POOL, KEYRING, Passwords, USER_STATES];
+  const isLimited = config.PIS_RATE_LIMIT_PER_KEY > 0;
   return [
     { provide: Passwords, useFactory: () => new Passwords() },
     { provide: USER_STATES, inject: [PG_POOL, KEYRING, LOGGER], useFactory: streamStates },
@@ -113,21 +118,25 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
     },
     {
       provide: SignIn,
-      inject,
+      inject: [...inject, RecordedActions],
       useFactory: (
         store: EventStore,
         pool: pg.Pool,
         keyring: Keyring,
         passwords: Passwords,
         states: StreamStates,
-      ) => new SignIn({ store, pool, keyring, passwords, states }),
+        actions: RecordedActions,
+      ) => {
+        const admit = (userId: string) => actions.takeSignIn(userId);
+        return new SignIn({ store, pool, keyring, passwords, states, admit });
+      },
     },
     { provide: SessionCookie, useValue: new SessionCookie(config.PIS_PUBLIC_URL) },
     {
       provide: SignInLimit,
       inject: [PG_POOL, KEYRING],
       useFactory: (pool: pg.Pool, keyring: Keyring) =>
-        new SignInLimit(config.PIS_RATE_LIMIT_PER_KEY > 0, new SignInFailures(pool, keyring)),
+        new SignInLimit(isLimited, new SignInFailures(pool, keyring)),
     },
     {
       provide: OidcAttempts,
@@ -136,7 +145,12 @@ function userProviders(config: DashboardModuleConfig): Provider[] {
         new OidcAttempts(pool, keyring, config.PIS_PUBLIC_URL),
     },
     oidcServices(config),
-    { provide: ChangeLimit, useValue: new ChangeLimit(config.PIS_RATE_LIMIT_PER_KEY > 0) },
+    { provide: ChangeLimit, useValue: new ChangeLimit(isLimited) },
+    {
+      provide: RecordedActions,
+      inject: [EVENT_STORE],
+      useFactory: (store: EventStore) => new RecordedActions(store, isLimited),
+    },
     SessionPruning,
     { provide: REQUEST_TIMEOUT_MS, useValue: config.PIS_REQUEST_TIMEOUT_MS },
     ApprovalUpkeep,
@@ -150,15 +164,16 @@ function oidcServices(config: DashboardModuleConfig): Provider {
   const provider = settings === null ? null : new OidcProvider(settings);
   return {
     provide: OIDC,
-    inject: [OidcAttempts, SignIn, SessionCookie, SignInLimit, LOGGER],
+    inject: [OidcAttempts, SignIn, SessionCookie, SignInLimit, RecordedActions, LOGGER],
     useFactory: (
       attempts: OidcAttempts,
       signIn: SignIn,
       cookie: SessionCookie,
       limit: SignInLimit,
+      actions: RecordedActions,
       logger: Logger,
     ): OidcServices => ({
-      ...{ provider, attempts, signIn, cookie, limit, logger },
+      ...{ provider, attempts, signIn, cookie, limit, actions, logger },
       name: settings?.name ?? '',
     }),
   };
@@ -183,6 +198,7 @@ function handlers(config: DashboardModuleConfig): Provider {
       OIDC,
       REPORTING,
       SessionWatch,
+      RecordedActions,
     ],
     useFactory: async (
       store: EventStore,
@@ -198,19 +214,21 @@ function handlers(config: DashboardModuleConfig): Provider {
       oidc: OidcServices,
       reporting: ReportingHandlers,
       sessions: SessionWatch,
+      actions: RecordedActions,
     ): Promise<Handlers> => {
       const { payments, directory } = cases;
       const healths = endpointHealths(pool);
       const replays = replayRequests(pool);
-      const base = { ...cases, store, pool, keyring };
+      const base = { ...cases, store, pool, keyring, actions };
       const documents = await openDocuments(config.PIS_DOCUMENT_STORE, { pool, keyring });
       const files = new Downloads<string>(sessions);
       return {
-        ...sessionHandlers({ store, signIn, users, cookie, limit, changes, environment }),
+        ...sessionHandlers({ ...base, signIn, users, cookie, limit, changes, environment }),
         ...paymentHandlers({ ...base, environment, query: payments, users, publicUrl }),
+        ...evidenceHandlers(base),
         ...approvalHandlers({ ...base, query: new ApprovalsQuery(pool), users, changes }),
         ...feeHandlers({ store, changes }),
-        ...statementHandlers({ store, pool, documents, files, lists: cases.lists }),
+        ...statementHandlers({ ...base, documents, files }),
         ...exportFileHandlers({ ...base, users, documents, files }),
         ...partyHandlers({ ...cases, query: directory, pool }),
         ...webhookHandlers({ ...base, healths, replays, tests, windows }),

@@ -63,6 +63,13 @@ async function downloadsOf(exportId: string) {
   return rows;
 }
 
+/** The actors of the recorded downloads after a position. */
+async function recordedSince(after: string) {
+  const { events } = await board.store.readLog({ after, streamPrefixes: ['userAction-'] });
+  const started = events.filter(({ data }) => data['action'] === 'downloadExport');
+  return started.map(({ metadata, data }) => [metadata.actor, data['subject']]);
+}
+
 it('an operator asks for a file, everybody of the organization downloads it, and each download is recorded', async () => {
   const mine = await tenant();
   const asked = { kind: 'movements', format: 'csv', from: '2026-01-01', to: '2026-01-31' };
@@ -78,6 +85,7 @@ it('an operator asks for a file, everybody of the organization downloads it, and
   ]);
   expect(await downloadsOf(exportId)).toEqual([]);
 
+  const before = await board.store.lastPosition();
   const file = await fileOf(exportId, mine.cookies.viewer);
   expect([file.status, file.headers['content-disposition']]).toEqual([
     ...[200, 'attachment; filename="movements.csv"'],
@@ -100,6 +108,10 @@ it('an operator asks for a file, everybody of the organization downloads it, and
   const beyond = await fileOf(exportId, mine.cookies.viewer, { range: 'bytes=100000-' });
   expect(beyond.status).toBe(416);
   expect(await downloadsOf(exportId)).toHaveLength(2);
+  expect(await recordedSince(before)).toEqual([
+    [`user:${mine.viewer.userId}`, { exportId }],
+    [`user:${mine.operator.userId}`, { exportId }],
+  ]);
 });
 
 it('a file that cannot be recorded as downloaded is not given', async () => {

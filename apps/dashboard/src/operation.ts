@@ -20,6 +20,8 @@ export interface Declared {
   readonly isOfPage?: true;
   /** Ends by a limit of its own, not by that of all requests. */
   readonly hasOwnTimeLimit?: true;
+  /** A GET that is recorded as an action of its user, which takes a log that is whole. Other methods need no word. */
+  readonly isRecorded?: true;
   /** Served in the sandbox alone. */
   readonly sandboxOnly?: true;
 }

@@ -16,6 +16,7 @@ import { overviewOperations } from './operations/overview.js';
 import { partyOperations } from './operations/parties.js';
 import { paymentOperations } from './operations/payments.js';
 import { sessionOperations } from './operations/session.js';
+import { evidenceOperations } from './operations/payment-evidence.js';
 import { statementOperations } from './operations/statements.js';
 import { webhookOperations } from './operations/webhooks.js';
 
@@ -33,6 +34,7 @@ export const operations = {
   ...exportOperations,
   ...exportFileOperations,
   ...statementOperations,
+  ...evidenceOperations,
 } as const satisfies Record<string, Declared>;
 
 export type Operations = typeof operations;

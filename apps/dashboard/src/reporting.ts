@@ -16,6 +16,7 @@ import { SessionWatch } from './live/session-watch.js';
 import type { exportOperations } from './operations/exports.js';
 import type { liveOperations } from './operations/live.js';
 import type { overviewOperations } from './operations/overview.js';
+import { RecordedActions } from './recorded-actions.js';
 import type { Handlers } from './routes.js';
 import { USE_CASES, type UseCases } from './use-cases.js';
 
@@ -56,12 +57,13 @@ export function reportingProviders(): Provider[] {
     },
     {
       provide: REPORTING,
-      inject: [PG_POOL, USE_CASES, LiveStreams, SessionWatch],
+      inject: [PG_POOL, USE_CASES, LiveStreams, SessionWatch, RecordedActions],
       useFactory: (
         pool: pg.Pool,
         { endpoints, payments, ownWrites }: UseCases,
         streams: LiveStreams,
         sessions: SessionWatch,
+        actions: RecordedActions,
       ): ReportingHandlers => ({
         ...liveHandlers(streams),
         ...overviewHandlers({
@@ -69,7 +71,7 @@ export function reportingProviders(): Provider[] {
           endpoints,
           healths: endpointHealths(pool),
         }),
-        ...exportHandlers({ exports: new PaymentExports(payments, sessions), ownWrites }),
+        ...exportHandlers({ exports: new PaymentExports(payments, sessions), ownWrites, actions }),
       }),
     },
   ];

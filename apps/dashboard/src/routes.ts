@@ -131,7 +131,7 @@ async function admit(
     sessions.set(request, session);
   }
   requireJson(request);
-  if (operation.method !== 'GET') options.logWatch.check();
+  if (operation.method !== 'GET' || operation.isRecorded === true) options.logWatch.check();
 }
 
 /** @throws ApiError FORBIDDEN */
@@ -204,7 +204,7 @@ async function handle(
           user,
           organizationId: user.organizationId,
           token: session?.token,
-          by: contextBy(`user:${user.userId}`, request),
+          by: contextBy(`user:${user.userId}`, request, `user:${user.userId}`),
         }),
   } as SignedInCall<Declared>;
   if (operation.isStream === true) return handler(call);

@@ -3,6 +3,11 @@ import { type UserRole, userRoles } from '@pis/domain';
 import { mayCall, operations } from './operations.js';
 import type { Declared } from './operation.js';
 import { ChangeLimit, changesPerHourMax } from './change-limit.js';
+import {
+  RecordedActions,
+  recordedActionsPerHourMax,
+  signInsPerHourMax,
+} from './recorded-actions.js';
 import { failuresPerNetworkMax } from './sign-in-limit.js';
 import { type Board, type BoardCall, origin, password, startBoard } from './testing/board.js';
 
@@ -156,6 +161,12 @@ describe('with limits', () => {
     limited = await startBoard({ changes: { PIS_RATE_LIMIT_PER_KEY: 5 } });
   });
   afterAll(() => limited?.close());
+  // Each address has a rate of its own, so no test can use up that of another.
+  let tests = 0;
+  beforeEach(() => {
+    tests += 1;
+    limited.address = `203.0.113.${String(tests)}`;
+  });
 
   it('one address can fail so many times, and everybody else can still sign in', async () => {
     const { email } = await limited.newUser('viewer');
@@ -196,6 +207,42 @@ describe('with limits', () => {
     expect((await limited.call('/api-keys', key)).status).toBe(429);
     expect((await post('disable')).status).toBe(200);
   });
+
+  it('recorded actions of a user are limited, and the user can still sign in and out', async () => {
+    const [viewer, other] = [await limited.newUser('viewer'), await limited.newUser('viewer')];
+    const cookie = await limited.signedIn(viewer);
+    const actions = limited.app.get(RecordedActions);
+    for (let action = 1; action < recordedActionsPerHourMax; action += 1)
+      actions.takeAction(viewer.userId);
+    const exported = (as: string) => limited.call('/payments/export', { cookie: as });
+    expect((await exported(cookie)).status).toBe(200);
+    const before = await limited.store.lastPosition();
+    const refused = await exported(cookie);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(600);
+    expect((await limited.store.readLog({ after: before })).events).toEqual([]);
+    expect((await exported(await limited.signedIn(other))).status).toBe(200);
+    const again = await limited.signedIn(viewer);
+    const signOut = { method: 'POST', cookie: again } as const;
+    expect((await limited.call('/sign-out', signOut)).status).toBe(200);
+  }, 60_000);
+
+  it('sign-ins of a user are limited without an event, and those of others are not', async () => {
+    const [viewer, other] = [await limited.newUser('viewer'), await limited.newUser('viewer')];
+    const actions = limited.app.get(RecordedActions);
+    for (let signIn = 1; signIn <= signInsPerHourMax; signIn += 1)
+      actions.takeSignIn(viewer.userId);
+    const before = await limited.store.lastPosition();
+    const signIn = (email: string, given = password) =>
+      limited.call('/sign-in', { method: 'POST', body: { email, password: given } });
+    // More than would lock the account.
+    for (let tries = 1; tries <= 6; tries += 1)
+      expect((await signIn(viewer.email)).status).toBe(429);
+    expect((await limited.store.readLog({ after: before })).events).toEqual([]);
+    // Nobody without the password learns of the limit.
+    expect((await signIn(viewer.email, 'not the password')).status).toBe(401);
+    expect((await signIn(other.email)).status).toBe(200);
+  }, 60_000);
 
   it('an administrator cannot ask for many addresses whether they have a user elsewhere', async () => {
     const admin = await limited.newUser('admin');

@@ -1,7 +1,8 @@
 /** What users do that changes no other stream is recorded with its actor before it happens, or does not happen. */
 import { type UserActionName, userActionNames, type UserRole, userRoles } from '@pis/domain';
-import { type RecordedEvent, StoreUnavailable } from '@pis/event-store';
+import { openAddresses, type RecordedEvent, StoreUnavailable } from '@pis/event-store';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
+import { LOG_WATCH } from '@pis/service-kit';
 import type { Declared } from './operation.js';
 import { type OperationName, operations } from './operations.js';
 import { type Board, type BoardReply, cookieOf, password, startBoard } from './testing/board.js';
@@ -63,7 +64,9 @@ function withoutLog(): { again: () => void } {
 
 /** Everything that one of the actions could change, but for the times that requests leave. */
 async function effects(): Promise<unknown> {
-  const contents = ['webhook_deliveries', 'webhook_replays', 'exports'].map(
+  const contents = [
+    ...['webhook_deliveries', 'webhook_replays', 'exports', 'export_downloads'],
+  ].map(
     (name) => `(SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM ${name} t) AS ${name}`,
   );
   const sessions = '(SELECT count(*)::integer FROM user_sessions) AS sessions';
@@ -150,22 +153,160 @@ it.each(userActionNames)(
   limitMs,
 );
 
-it('an action that was refused is recorded with the code of the refusal', async () => {
+/** Runs `work` when an action has been checked, and is about to be recorded. */
+function beforeRecord(work: () => Promise<unknown>): void {
+  const { store } = board;
+  const { append } = store;
+  store.append = async (...args) => {
+    store.append = append;
+    await work();
+    return append.call(store, ...args);
+  };
+}
+
+it.each(userActionNames)(
+  '%s does not begin while the log lacks events that were read from it',
+  async (name) => {
+    const { given, cookie } = await prepared(name);
+    const [before, position] = [await effects(), await board.store.lastPosition()];
+    const watch = board.app.get<{ check: () => void }>(LOG_WATCH);
+    const { check } = watch;
+    watch.check = () => {
+      throw new StoreUnavailable('the log is too short');
+    };
+    try {
+      expect((await act(name, given, cookie)).status).toBe(503);
+    } finally {
+      watch.check = check;
+    }
+    expect(await effects()).toEqual(before);
+    expect(await actionsSince(position)).toEqual([]);
+  },
+  limitMs,
+);
+
+it('an action that is refused after its beginning was recorded has the code of the refusal', async () => {
+  const { given, cookie } = await prepared('createExport');
+  const places = Array.from({ length: 4 }, () => act('createExport', given, cookie));
+  expect((await Promise.all(places)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const before = await board.store.lastPosition();
+  beforeRecord(() => act('createExport', given, cookie));
+  expect((await act('createExport', given, cookie)).status).toBe(409);
+  const events = await actionsSince(before);
+  const failed = events.filter(({ type }) => type === 'UserActionFailed');
+  expect(failed).toMatchObject([{ data: { error: 'CONFLICT' } }]);
+});
+
+it.each(['createExport', 'replayWebhook'] as const)(
+  '%s that finds no room is refused without an event',
+  async (name) => {
+    const { given, cookie } = await prepared(name);
+    for (let count = 1; count <= 5; count += 1) await act(name, given, cookie);
+    const before = await board.store.lastPosition();
+    expect((await act(name, given, cookie)).status).toBe(409);
+    expect(await actionsSince(before)).toEqual([]);
+    await board.pool.query("UPDATE exports SET status = 'canceled' WHERE status = 'queued'");
+  },
+  limitMs,
+);
+
+it.each(['cancelExport', 'cancelReplay'] as const)(
+  '%s of what has ended is answered alike, and is no action',
+  async (name) => {
+    const { given, cookie } = await prepared(name);
+    const first = await act(name, given, cookie);
+    const before = await board.store.lastPosition();
+    const again = await act(name, given, cookie);
+    expect([again.status, again.body.data]).toEqual([200, first.body.data]);
+    expect(await actionsSince(before)).toEqual([]);
+  },
+  limitMs,
+);
+
+it.each(['cancelExport', 'cancelReplay'] as const)(
+  '%s of what ends meanwhile is not recorded as a success',
+  async (name) => {
+    const { given, cookie } = await prepared(name);
+    const before = await board.store.lastPosition();
+    beforeRecord(async () => {
+      const { exportId, replayId } = given.ids ?? {};
+      await board.pool.query(
+        "UPDATE exports SET status = 'failed', reason = 'test', finished_at = now() WHERE id = $1",
+        [exportId ?? null],
+      );
+      await board.pool.query(
+        "UPDATE webhook_replays SET state = 'completed', finished_at = now() WHERE id = $1",
+        [replayId ?? null],
+      );
+    });
+    expect((await act(name, given, cookie)).status).toBe(200);
+    expect(await actionsSince(before)).toMatchObject([
+      { type: 'UserActionStarted', data: { action: name } },
+      { type: 'UserActionFailed', data: { error: 'ALREADY_ENDED' } },
+    ]);
+  },
+  limitMs,
+);
+
+it('the session that a sign-in ends in the same browser is recorded as signed out, with its own user', async () => {
+  const [former, next] = [await board.newUser('viewer'), await board.newUser('viewer')];
+  const cookie = await board.signedIn(former);
+  const before = await board.store.lastPosition();
+  const reply = await act('signIn', { body: { email: next.email, password } }, cookie);
+  expect(reply.status).toBe(200);
+  const started = (await actionsSince(before)).filter(({ type }) => type === 'UserActionStarted');
+  expect(started).toMatchObject([
+    { data: { action: 'signIn', userId: next.userId } },
+    {
+      data: { action: 'signOut', userId: former.userId, organizationId: former.organizationId },
+      metadata: { actor: `user:${former.userId}`, requestId: reply.headers['x-request-id'] },
+    },
+  ]);
+  expect((await board.call('/me', { cookie })).status).toBe(401);
+});
+
+it('requests that end one session at the same time leave one record of it', async () => {
+  const user = await board.newUser('viewer');
+  const cookie = await board.signedIn(user);
+  const before = await board.store.lastPosition();
+  const { store } = board;
+  const { append } = store;
+  const together = 4;
+  const arrived = Promise.withResolvers<void>();
+  let count = 0;
+  // Each has found the session before the first one ends it.
+  store.append = async (...args) => {
+    count += 1;
+    if (count === together) arrived.resolve();
+    await arrived.promise;
+    return append.call(store, ...args);
+  };
+  try {
+    const replies = await Promise.all(
+      Array.from({ length: together }, () => act('signOut', {}, cookie)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  } finally {
+    store.append = append;
+  }
+  expect(await actionsSince(before)).toMatchObject([
+    { type: 'UserActionStarted', data: { action: 'signOut', userId: user.userId } },
+    { type: 'UserActionSucceeded' },
+  ]);
+});
+
+it('the record of an export of payments names its filter, and no label of a client', async () => {
   const { operator } = tenant.callers;
   const cookie = await board.signedIn(operator);
-  const body = { kind: 'fees', format: 'csv' };
-  await board.pool.query("UPDATE exports SET status = 'canceled' WHERE status = 'queued'");
-  let reply = await act('createExport', { body }, cookie);
-  let before = '';
-  while (reply.status === 200) {
-    before = await board.store.lastPosition();
-    reply = await act('createExport', { body }, cookie);
-  }
-  expect(reply.status).toBe(409);
-  expect(await actionsSince(before)).toMatchObject([
-    { type: 'UserActionStarted', data: { action: 'createExport', subject: body } },
-    { type: 'UserActionFailed', data: { error: 'CONFLICT' } },
-  ]);
+  const before = await board.store.lastPosition();
+  const query = 'status=COMPLETED&createdFrom=2026-01-01&externalPaymentId=Ada%20Lovelace';
+  expect((await board.call(`/payments/export?${query}`, { cookie })).status).toBe(200);
+  const [started] = await actionsSince(before);
+  expect(started?.data['subject']).toEqual({
+    status: 'COMPLETED',
+    createdFrom: '2026-01-01T00:00:00.000Z',
+    externalPaymentId: 'given',
+  });
 });
 
 it('address and browser of a sign-in are sealed, and gone once the user is erased', async () => {
@@ -178,6 +319,28 @@ it('address and browser of a sign-in are sealed, and gone once the user is erase
   await board.keyring.destroy([`user:${user.userId}`]);
   const [started] = await actionsSince(before);
   expect(started?.data['client']).toMatchObject({ address: null, userAgent: null, erased: true });
+});
+
+it('evidence is one HTML file with the life of the payment, in which users stay sealed', async () => {
+  const { given, cookie } = await prepared('downloadEvidence');
+  const reply = await act('downloadEvidence', given, cookie);
+  expect(reply.text).toContain(`<h1>Payment ${given.ids?.['paymentId'] ?? ''}</h1>`);
+  expect(reply.text).toContain('PaymentAwaitingConfirmation');
+  expect(reply.text).not.toContain(address);
+  expect(reply.text).not.toContain('<script');
+});
+
+it('the events of what a user does hold the address, sealed under the key of the user', async () => {
+  const { given, cookie } = await prepared('createExport');
+  const before = await board.store.lastPosition();
+  expect((await act('createExport', given, cookie)).status).toBe(200);
+  const { events } = await board.store.readLog({ after: before });
+  const { userId } = tenant.callers.operator;
+  expect(JSON.stringify(events)).not.toContain(address);
+  const callers = await openAddresses(board.store, events);
+  expect(new Set(callers.map((caller) => JSON.stringify(caller)))).toEqual(
+    new Set([JSON.stringify({ owner: `user:${userId}`, address })]),
+  );
 });
 
 it('a failed sign-in and a request without a session leave no event', async () => {

@@ -6,6 +6,7 @@ export type {
   FoundLink,
   LinkPayment,
   NetworkVisitor,
+  RefusedVisit,
   SubmissionRefusal,
   Visitor,
 } from '@pis/commands';

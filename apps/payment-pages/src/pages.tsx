@@ -6,6 +6,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { type Language, languageOf } from './language.js';
 import type { ExpiredLinkPayment, LinkPayment } from './link-pages.js';
 import { assetName } from './page-assets.js';
+import { readableCreator, readablePayment } from './readable.js';
 import { textsIn } from './texts/texts-in.js';
 import { ErrorContent, errorHeading } from './views/error-page.js';
 import { ExpiredLink } from './views/expired-link.js';
@@ -34,9 +35,10 @@ export function openPage(request: FastifyRequest, payment: LinkPayment, form: Fi
 function openPageAnew(
   request: FastifyRequest,
   language: Language,
-  payment: LinkPayment,
+  given: LinkPayment,
   form: FilledForm,
 ): string {
+  const payment = readablePayment(given);
   const { details, form: texts } = textsIn[language];
   const prefix = form.problems.length > 0 ? `${texts.errorTitle}: ` : '';
   return page(
@@ -49,9 +51,10 @@ function openPageAnew(
 /** @param isRefusal whether this is the answer to a second submission */
 export function usedPage(
   request: FastifyRequest,
-  payment: LinkPayment,
+  given: LinkPayment,
   { isRefusal }: { readonly isRefusal: boolean },
 ): string {
+  const payment = readablePayment(given);
   const language = languageOf(request);
   return page(
     request,
@@ -60,7 +63,8 @@ export function usedPage(
   );
 }
 
-export function expiredPage(request: FastifyRequest, payment: ExpiredLinkPayment): string {
+export function expiredPage(request: FastifyRequest, given: ExpiredLinkPayment): string {
+  const payment = readableCreator(given);
   const language = languageOf(request);
   return page(
     request,

@@ -5,7 +5,7 @@
 import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { RoutingDirectory } from '@pis/bank-rails';
 import { PaymentLinks } from '@pis/commands';
-import { ApiError, networkOf, notFound, PageRoute } from '@pis/http-api';
+import { ApiError, contextBy, networkOf, notFound, PageRoute } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { OrganizationLogos } from '@pis/read-models';
 import { KEYRING, LOG_WATCH, type LogWatch } from '@pis/service-kit';
@@ -142,7 +142,10 @@ export class PaymentPagesController {
         await this.links.recordRefusal(link, visitorOf(request));
         return refused(link, request, reply);
       }
-      this.requireOwnForm(token, body, request);
+      if (!this.isOwnForm(token, body, request)) {
+        await this.links.recordRefusal(link, visitorOf(request), 'FOREIGN_FORM');
+        throw foreignForm();
+      }
       return this.answer(token, link, valuesOf(body), request, reply);
     });
   }
@@ -193,10 +196,9 @@ export class PaymentPagesController {
     return { formToken: formToken(this.keyring, token), values: {}, problems: [], bankName: null };
   }
 
-  /** @throws ApiError FORBIDDEN */
-  private requireOwnForm(token: string, body: URLSearchParams, request: FastifyRequest): void {
-    if (this.isFromOtherSite(request) || !isFormToken(this.keyring, token, body.get('formToken')))
-      throw foreignForm();
+  private isOwnForm(token: string, body: URLSearchParams, request: FastifyRequest): boolean {
+    if (this.isFromOtherSite(request)) return false;
+    return isFormToken(this.keyring, token, body.get('formToken'));
   }
 
   private isFromOtherSite(request: FastifyRequest): boolean {
@@ -221,7 +223,9 @@ export class PaymentPagesController {
       await this.links.recordRefusal(link, visitorOf(request));
       return this.formAgain(token, link.payment, { values, problems, bankName }, request, reply);
     }
-    const result = await this.links.submit(token, form.submission, visitorOf(request));
+    const visitor = visitorOf(request);
+    const cause = contextBy(`link:${link.paymentId}`, request, null);
+    const result = await this.links.submit(token, form.submission, visitor, cause);
     if (!('refused' in result)) {
       reply.code(303).header('Location', this.addressOf(token, request));
       return '';

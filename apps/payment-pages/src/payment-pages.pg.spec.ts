@@ -6,8 +6,10 @@ import { createOrganization, createOriginator, PaymentLinks, unrefused } from '@
 import { dashboardPaymentSchema, validate } from '@pis/contracts';
 import { linkLifetimeMs, paymentRails, payment as payments } from '@pis/domain';
 import {
+  type CommandContext,
   type EventStore,
   memoryEventStore,
+  openAddresses,
   repository,
   sealedStore,
   StreamStates,
@@ -88,13 +90,17 @@ function linksAt(clock: () => string): PaymentLinks {
 
 const now = () => new Date().toISOString();
 
-async function requested(direction: 'INBOUND' | 'OUTBOUND' = 'INBOUND', clock = now) {
+async function requested(
+  direction: 'INBOUND' | 'OUTBOUND' = 'INBOUND',
+  clock = now,
+  context: CommandContext = by,
+) {
   const recipient = { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace' };
   const body = { originatorId, direction, recipient, paymentAmount: 123_456 };
   const valid = validate(dashboardPaymentSchema, body);
   if (!valid.ok) throw new Error(JSON.stringify(valid.problems));
   const requester = { userId: randomUUID(), idempotencyKey: randomUUID() };
-  const asked = await linksAt(clock).request(organizationId, valid.value, requester, by);
+  const asked = await linksAt(clock).request(organizationId, valid.value, requester, context);
   const { paymentId, url } = unrefused(asked);
   return { paymentId, path: new URL(url ?? '').pathname };
 }
@@ -132,11 +138,15 @@ async function formOf(path: string): Promise<string> {
   return new URLSearchParams({ formToken, ...account, ...confirmation, ...address }).toString();
 }
 
-const post = (url: string, payload: string) =>
+const post = (url: string, payload: string, headers: Record<string, string> = {}) =>
   app.inject({
     method: 'POST',
     url,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Phone/2' },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'user-agent': 'Phone/2',
+      ...headers,
+    },
     payload,
   });
 
@@ -165,6 +175,41 @@ it('a request is opened, submitted and followed by its link, and each visit is r
   ]);
   for (const open of listed.filter(({ kind }) => kind === 'open'))
     expect(open).toMatchObject({ outcome: null, visitor: phone('Phone/1') });
+});
+
+it('the event of a submission names the request, by an ID of ours, and its trace', async () => {
+  const traced = (traceId: string) => `00-${traceId}-00f067aa0ba902b7-01`;
+  const [creation, submission] = ['4bf92f3577b34da6a3ce929d0e0e4736', 'af'.repeat(16)].map(traced);
+  const creator = { requestId: 'creation', correlationId: 'creation', traceparent: creation ?? '' };
+  const { paymentId, path } = await requested('INBOUND', now, { ...by, ...creator });
+  const own = { traceparent: submission ?? '', 'x-request-id': 'submission' };
+  const answer = await post(path, await formOf(path), own);
+  expect(answer.statusCode).toBe(303);
+  // Whoever opens the page is not asked: the event keeps the ID forever.
+  const requestId = answer.headers['x-request-id'];
+  expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+  const [awaiting, queued] = await store.readStream(`payment-${paymentId}`);
+  expect(awaiting?.metadata).toMatchObject(creator);
+  expect(queued?.metadata).toMatchObject({
+    actor: `link:${paymentId}`,
+    requestId,
+    correlationId: 'creation',
+    causationId: awaiting?.id,
+    traceparent: submission,
+  });
+  const link = awaiting?.data['link'] as { readonly counterpartyId: string };
+  const [caller] = await openAddresses(store, queued ? [queued] : []);
+  expect(caller).toEqual({ owner: `contact:${link.counterpartyId}`, address: '127.0.0.1' });
+});
+
+it('a form that another site sends is refused, and the visit is recorded', async () => {
+  const { paymentId, path } = await requested();
+  const form = await formOf(path);
+  const foreign = await post(path, form, { 'sec-fetch-site': 'cross-site' });
+  expect(foreign.statusCode).toBe(403);
+  expect((await paymentOf(paymentId))?.status).toBe('AWAITING_CONFIRMATION');
+  const submits = (await accessesOf(paymentId)).filter(({ kind }) => kind === 'submit');
+  expect(submits).toMatchObject([{ outcome: 'FOREIGN_FORM', count: 1 }]);
 });
 
 it('a payment to the counterparty shows no fee', async () => {

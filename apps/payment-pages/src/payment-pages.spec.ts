@@ -132,6 +132,25 @@ describe('The page of an open link', () => {
     expect(body).not.toContain('<img');
     expect(body.match(/&lt;img src=x onerror=alert\(1\)&gt;/g)?.length).toBeGreaterThan(6);
   });
+
+  it('lets no name turn the text behind it around, such as the amount that is debited', async () => {
+    const turned = (name: string) => `${name}\u202e\u2066\u2069`;
+    const names = {
+      organizationName: turned('Northwind'),
+      originatorName: turned('Engines'),
+      holder: { entityType: 'BUSINESS', name: turned('Lovelace') },
+      paymentNote: turned('Invoice'),
+    } as const;
+    server.links.add(token, names);
+    const pages = [await pay(), await post({ achRoutingNumber: '1' })];
+    server.links.change(token, { status: 'COMPLETED' });
+    pages.push(await pay());
+    server.advance(linkLifetimeMs);
+    pages.push(await pay());
+    expect(pages.map(({ statusCode }) => statusCode)).toEqual([200, 400, 200, 410]);
+    for (const { body } of pages) expect(body).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+    expect(pages[0]?.body).toContain('you authorize Engines to debit $1,240.98 once');
+  });
 });
 
 describe('A submission', () => {
@@ -224,6 +243,7 @@ describe('A submission', () => {
 
   it('is refused from another site, and without the value of the form', async () => {
     server.links.submissions.length = 0;
+    server.links.accesses.length = 0;
     const answers = [
       await post({}, { headers: { 'sec-fetch-site': 'cross-site' } }),
       await post({}, { headers: { 'sec-fetch-site': 'same-site' } }),
@@ -233,6 +253,8 @@ describe('A submission', () => {
     ];
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 403, 403, 403]);
     expect(server.links.submissions).toEqual([]);
+    const submits = server.links.accesses.filter(({ kind }) => kind === 'submit');
+    expect(submits.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'FOREIGN_FORM'));
     const own = { 'sec-fetch-site': 'same-origin', origin: 'null' };
     expect((await post({}, { headers: own })).statusCode).toBe(303);
   });
@@ -300,10 +322,10 @@ describe('A link that is not there', () => {
       const value = await server.app.inject({
         method,
         url: path,
-        headers: { 'x-request-id': 'same', 'content-type': 'application/x-www-form-urlencoded' },
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
         ...(method === 'POST' ? { payload: 'subType=CHECKING' } : {}),
       });
-      const { date: _date, ...headers } = value.headers;
+      const { date: _date, 'x-request-id': _requestId, ...headers } = value.headers;
       const { statusCode, body } = value;
       const { lookups, accesses } = server.links;
       return { statusCode, headers, body, lookups: lookups.length, accesses: [...accesses] };

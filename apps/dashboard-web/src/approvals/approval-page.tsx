@@ -6,6 +6,7 @@ import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Confirmation, stayText } from '../confirmation.js';
 import { directionNames, labelOf, money, nameOf, recipientTypes } from '../format.js';
 import { usePolling } from '../live.js';
 import { queryClient } from '../queries.js';
@@ -59,29 +60,32 @@ export function ApprovalPage() {
   );
 }
 
+const main = { variant: 'filled' } as const;
+
 function Actions({ approval }: { readonly approval: ApprovalPageData }) {
   const { approvalId, mayDecide, mayWithdraw } = approval;
   if (mayWithdraw)
     return (
-      <Confirmed
+      <Confirmation
         button="Withdraw"
-        color="red"
+        isDangerous
         title="Withdraw this request?"
         text="Nobody can approve it any more. You can ask again with a new payment."
         confirm="Yes, withdraw it"
-        act={() => call('withdraw', { ids: { approvalId } })}
+        act={() => call('withdraw', { ids: { approvalId } }).finally(refresh)}
       />
     );
   if (!mayDecide) return null;
   return (
     <Group gap="sm">
       <Rejection approvalId={approvalId} />
-      <Confirmed
+      <Confirmation
         button="Approve"
+        look={main}
         title="Approve this payment?"
         text={approvalText(approval)}
         confirm="Yes, approve it"
-        act={() => call('approve', { ids: { approvalId } })}
+        act={() => call('approve', { ids: { approvalId } }).finally(refresh)}
       />
     </Group>
   );
@@ -95,53 +99,6 @@ function approvalText({ direction, recipient, paymentAmount }: ApprovalPageData)
     : recipient.bankAccount === null
       ? `A link that asks ${name} for the account to send ${amount} to is created at once.`
       : `${amount} is sent to ${name} at once.`;
-}
-
-function Confirmed({
-  button,
-  color,
-  title,
-  text,
-  confirm,
-  act,
-}: {
-  readonly button: string;
-  readonly color?: string;
-  readonly title: string;
-  readonly text: string;
-  readonly confirm: string;
-  readonly act: () => Promise<unknown>;
-}) {
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const action = useMutation({ mutationFn: act, onSuccess: close, onSettled: refresh });
-  const look = color === undefined ? {} : { color };
-  return (
-    <>
-      <Button variant={color === undefined ? 'filled' : 'default'} {...look} onClick={open}>
-        {button}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={title}
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        centered
-      >
-        <Stack gap="md">
-          <Text size="sm">{text}</Text>
-          <FormProblem error={action.error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close} data-autofocus>
-              Not now
-            </Button>
-            <Button {...look} loading={action.isPending} onClick={() => action.mutate()}>
-              {confirm}
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-    </>
-  );
 }
 
 function Rejection({ approvalId }: { readonly approvalId: string }) {
@@ -190,7 +147,7 @@ function Rejection({ approvalId }: { readonly approvalId: string }) {
             />
             <Group justify="flex-end">
               <Button variant="default" onClick={close}>
-                Not now
+                {stayText}
               </Button>
               <Button type="submit" color="red" loading={reject.isPending}>
                 Yes, reject it

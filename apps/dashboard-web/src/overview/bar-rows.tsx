@@ -1,4 +1,4 @@
-/** A chart of one horizontal bar for each row. Its figures are also text: in the name of the picture, and in a table beside it. */
+/** A chart of one horizontal bar for each row, whole or stacked. Its figures are also text: in the name of the picture, and in a table beside it. */
 import type { ReactNode } from 'react';
 import {
   Bar,
@@ -21,8 +21,8 @@ const tickWidthPx = 24;
 
 export interface BarRow {
   readonly name: string;
-  /** The end of the bar, or its beginning and its end. */
-  readonly bar: number | readonly [number, number];
+  /** The end of the bar, or its beginning and its end. Or the parts of a bar that is stacked, in the order of the colors. */
+  readonly bar: number | readonly [number, number] | { readonly parts: readonly number[] };
   /** Behind the bar. None where the bar has two ends. */
   readonly figure?: string;
   /** The row in words. */
@@ -32,7 +32,8 @@ export interface BarRow {
 interface Props {
   readonly title: string;
   readonly rows: readonly BarRow[];
-  readonly color: string;
+  /** Of the bar, or of each of its parts. */
+  readonly color: string | readonly string[];
   readonly scale?: 'linear' | 'log';
   readonly ticks?: readonly number[];
   readonly tickText: (value: number) => string;
@@ -81,19 +82,36 @@ export function BarRows({ title, rows, color, scale = 'linear', ticks, tickText 
               <RowTooltip row={payload[0]?.payload as BarRow | undefined} />
             )}
           />
-          <Bar
-            dataKey="bar"
-            fill={color}
-            isAnimationActive={false}
-            barSize={barHeightPx}
-            minPointSize={3}
-          >
-            {hasFigures ? <LabelList dataKey="figure" position="right" /> : null}
-          </Bar>
+          {typeof color === 'string' ? (
+            <Bar
+              dataKey="bar"
+              fill={color}
+              isAnimationActive={false}
+              barSize={barHeightPx}
+              minPointSize={3}
+            >
+              {hasFigures ? <LabelList dataKey="figure" position="right" /> : null}
+            </Bar>
+          ) : (
+            color.map((fill, part) => (
+              <Bar
+                key={fill}
+                dataKey={(row: BarRow) => partOf(row, part)}
+                stackId="parts"
+                fill={fill}
+                isAnimationActive={false}
+                barSize={barHeightPx}
+              />
+            ))
+          )}
         </BarChart>
       </ResponsiveContainer>
     </div>
   );
+}
+
+function partOf({ bar }: BarRow, part: number): number {
+  return typeof bar === 'object' && 'parts' in bar ? (bar.parts[part] ?? 0) : 0;
 }
 
 function RowTooltip({ row }: { readonly row: BarRow | undefined }): ReactNode {

@@ -15,15 +15,14 @@ import { countText, durationText, rateText } from './figures.js';
 import { FailingEndpoints, RailTable, ReturnTable } from './overview-tables.js';
 import { overviewSearchOf, type Period, periods } from './overview-search.js';
 
-/** The charts' library is larger than all else together. */
-const VolumeChart = lazy(async () => ({
-  default: (await import('./volume-chart.js')).VolumeChart,
-}));
+/** The charts' library is larger than all else together. One file: each has headers of its own. */
+const VolumeChart = lazy(async () => ({ default: (await import('./charts.js')).VolumeChart }));
 const SuccessRateChart = lazy(async () => ({
-  default: (await import('./rail-charts.js')).SuccessRateChart,
+  default: (await import('./charts.js')).SuccessRateChart,
 }));
+const OutcomesChart = lazy(async () => ({ default: (await import('./charts.js')).OutcomesChart }));
 const CompletionTimeChart = lazy(async () => ({
-  default: (await import('./rail-charts.js')).CompletionTimeChart,
+  default: (await import('./charts.js')).CompletionTimeChart,
 }));
 
 const refreshMs = 30_000;
@@ -118,6 +117,11 @@ function RailCharts({ rails }: { readonly rails: Overview['rails'] }) {
       <Section title="Success rate by rail">
         <Suspense fallback={<div className="chart" aria-busy />}>
           <SuccessRateChart rails={rails} />
+        </Suspense>
+      </Section>
+      <Section title="Outcomes by rail">
+        <Suspense fallback={<div className="chart" aria-busy />}>
+          <OutcomesChart rails={rails} />
         </Suspense>
       </Section>
       {hasTimes ? (

@@ -7,9 +7,7 @@ import { lazy, Suspense } from 'react';
 import { Section, Time } from '../ui.js';
 import { durationText, rateText } from './figures.js';
 
-const ReturnsChart = lazy(async () => ({
-  default: (await import('./returns-chart.js')).ReturnsChart,
-}));
+const ReturnsChart = lazy(async () => ({ default: (await import('./charts.js')).ReturnsChart }));
 
 export function RailTable({ rails }: { readonly rails: Overview['rails'] }) {
   if (rails.length === 0)

@@ -1,8 +1,8 @@
-/** How often each rail succeeds, and how long it takes. The table of the rails has the same figures. */
+/** How often each rail succeeds, what became of its payments, and how long it takes. The table of the rails has the same figures. */
 import type { Overview } from '@pis/dashboard/api';
 import type { CSSProperties } from 'react';
 import { BarRows } from './bar-rows.js';
-import { durationText, durationTicks, rateText } from './figures.js';
+import { countText, durationText, durationTicks, rateText } from './figures.js';
 
 interface Props {
   readonly rails: Overview['rails'];
@@ -26,6 +26,41 @@ export function SuccessRateChart({ rails }: Props) {
       ticks={rateTicks}
       tickText={rateText}
     />
+  );
+}
+
+const outcomes = [
+  { key: 'completed', name: 'Completed', color: 'var(--chart-request)' },
+  { key: 'returned', name: 'Returned', color: 'var(--chart-return)' },
+  { key: 'failed', name: 'Failed', color: 'var(--chart-failed)' },
+  { key: 'inDoubt', name: 'In doubt', color: 'var(--chart-send)' },
+] as const satisfies readonly { key: keyof Overview['rails'][number]; [more: string]: string }[];
+
+/** What became of the payments of the period. A payment in doubt may still complete. */
+export function OutcomesChart({ rails }: Props) {
+  const rows = rails.map((rail) => {
+    const words = outcomes.map(({ key, name }) => `${rail[key].toLocaleString('en-US')} ${name}`);
+    const all = outcomes.reduce((sum, { key }) => sum + rail[key], 0);
+    const parts = outcomes.map(({ key }) => rail[key]);
+    const text = `${rail.paymentRail}: ${words.join(', ').toLowerCase()}, of ${countText(all, 'payment')}`;
+    return { name: rail.paymentRail, bar: { parts }, text };
+  });
+  return (
+    <>
+      <div className="legend" aria-hidden="true">
+        {outcomes.map(({ name, color }) => (
+          <span key={name} style={{ '--color': color } as CSSProperties}>
+            {name}
+          </span>
+        ))}
+      </div>
+      <BarRows
+        title="Outcomes by rail"
+        rows={rows}
+        color={outcomes.map(({ color }) => color)}
+        tickText={(value) => value.toLocaleString('en-US')}
+      />
+    </>
   );
 }
 

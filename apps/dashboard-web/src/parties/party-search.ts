@@ -3,10 +3,11 @@ import type { ContactSearch } from './party-queries.js';
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Of an address, whatever it says. */
+/** Of an address, whatever it says. The router reads `1842` as a number. */
 export function contactSearchOf({ search, originatorId }: Record<string, unknown>): ContactSearch {
+  const text = typeof search === 'number' ? String(search) : search;
   return {
-    ...(typeof search === 'string' && search !== '' ? { search } : {}),
+    ...(typeof text === 'string' && text !== '' ? { search: text } : {}),
     ...(isId(originatorId) ? { originatorId } : {}),
   };
 }

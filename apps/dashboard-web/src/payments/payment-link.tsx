@@ -59,7 +59,7 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
         {mayShow && link.state !== 'canceled' ? (
           <LinkUrl key={paymentId} paymentId={paymentId} />
         ) : null}
-        <Accesses link={link} />
+        <Accesses link={link} seesVisitors={mayShow} />
       </Stack>
     </Section>
   );
@@ -95,7 +95,15 @@ function LinkUrl({ paymentId }: { readonly paymentId: string }) {
 
 const kinds = { open: 'Opened', submit: 'Submitted', show: 'Shown here' } as const;
 
-function Accesses({ link }: { readonly link: LinkData }) {
+type Access = LinkData['accesses'][number];
+
+function Accesses({
+  link,
+  seesVisitors,
+}: {
+  readonly link: LinkData;
+  readonly seesVisitors: boolean;
+}) {
   if (link.accesses.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -103,14 +111,12 @@ function Accesses({ link }: { readonly link: LinkData }) {
       </Text>
     );
   return (
-    <table className="list plain">
+    <table className="list plain accesses">
       <thead>
         <tr>
           <th scope="col">Access</th>
           <th scope="col">Time</th>
-          <th scope="col" className="wide">
-            Who
-          </th>
+          <th scope="col">Who</th>
         </tr>
       </thead>
       <tbody>
@@ -132,12 +138,21 @@ function Accesses({ link }: { readonly link: LinkData }) {
                 </>
               )}
             </td>
-            <td className="wide" title={access.visitor?.userAgent ?? undefined}>
-              {access.visitor?.ip ?? access.actorEmail ?? access.actor ?? 'Not kept'}
+            <td className="visitor">
+              <div>{whoOf(access, seesVisitors)}</div>
+              {access.visitor?.userAgent ? (
+                <div className="user-agent">{access.visitor.userAgent}</div>
+              ) : null}
             </td>
           </tr>
         ))}
       </tbody>
     </table>
   );
+}
+
+/** An erasure takes the visitor. A viewer is never shown one. */
+function whoOf({ visitor, actorEmail, actor }: Access, seesVisitors: boolean): string {
+  const hidden = seesVisitors ? 'Not kept' : 'Not shown to your role';
+  return visitor?.ip ?? actorEmail ?? actor ?? hidden;
 }

@@ -1,22 +1,13 @@
 /** One payment with all that is known of it, and what may be done with it. */
-import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
+import { Alert, Stack, Text } from '@mantine/core';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { call } from '../api.js';
+import { Confirmation } from '../confirmation.js';
 import { directionNames, labelOf, money, type Named, nameOf, recipientTypes } from '../format.js';
 import { usePolling } from '../live.js';
 import { meQuery, queryClient } from '../queries.js';
-import {
-  Fact,
-  FormProblem,
-  LoadFailed,
-  PageHeader,
-  PageLoading,
-  Section,
-  StatusBadge,
-  Time,
-} from '../ui.js';
+import { Fact, LoadFailed, PageHeader, PageLoading, Section, StatusBadge, Time } from '../ui.js';
 import { Copyable } from '../values.js';
 import { PaymentLinkSection } from './payment-link.js';
 import { DeliverySection, TimelineSection } from './payment-history.js';
@@ -29,6 +20,8 @@ import './payments.css';
 type Payment = PaymentPageData['payment'];
 
 const refreshMs = 5_000;
+/** Visits of a link are no events, and neither is its expiry: no live update tells of them. */
+const openLinkMs = 15_000;
 
 export const paymentQuery = (paymentId: string) =>
   queryOptions({
@@ -39,8 +32,12 @@ export const paymentQuery = (paymentId: string) =>
 export function PaymentPage() {
   const { paymentId } = useParams({ from: '/shell/payments/$paymentId' });
   const { data: me } = useQuery(meQuery);
-  const refetchInterval = usePolling(refreshMs);
-  const page = useQuery({ ...paymentQuery(paymentId), refetchInterval });
+  const pollMs = usePolling(refreshMs);
+  const page = useQuery({
+    ...paymentQuery(paymentId),
+    refetchInterval: ({ state: { data } }) =>
+      pollMs || (data?.link?.state === 'open' && openLinkMs),
+  });
   if (page.isError && page.data === undefined)
     return (
       <>
@@ -74,6 +71,13 @@ export function PaymentPage() {
         )}
         <SimulationSection paymentId={paymentId} simulation={page.data.simulation} />
         <TimelineSection entries={page.data.timeline} />
+        {mayAct ? (
+          <Text size="sm">
+            <a href={`/dashboard/api/payments/${paymentId}/evidence`} download>
+              Download evidence
+            </a>
+          </Text>
+        ) : null}
         <MovementSection movements={page.data.movements} />
         <RailSection page={page.data} />
         <BankSection page={page.data} />
@@ -176,39 +180,17 @@ function holderText(holder: NonNullable<PaymentPageData['link']>['holder'] | nul
 }
 
 function Cancellation({ paymentId }: { readonly paymentId: string }) {
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const cancel = useMutation({
-    mutationFn: () => call('cancelPayment', { ids: { paymentId } }),
-    onSuccess: async () => {
-      close();
-      await queryClient.invalidateQueries({ queryKey: ['payments'] });
-    },
-  });
   return (
-    <>
-      <Button variant="default" color="red" onClick={open}>
-        Cancel payment
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Cancel this payment?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        centered
-      >
-        <Stack gap="md">
-          <Text size="sm">The link stops working at once. This cannot be undone.</Text>
-          <FormProblem error={cancel.error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close} data-autofocus>
-              Keep it
-            </Button>
-            <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-              Yes, cancel it
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-    </>
+    <Confirmation
+      button="Cancel payment"
+      title="Cancel this payment?"
+      text="The link stops working at once. This cannot be undone."
+      confirm="Yes, cancel it"
+      isDangerous
+      act={async () => {
+        await call('cancelPayment', { ids: { paymentId } });
+        await queryClient.invalidateQueries({ queryKey: ['payments'] });
+      }}
+    />
   );
 }

@@ -1,10 +1,11 @@
 /** The organization's API keys. Administrators create and revoke them. */
-import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Confirmation } from '../confirmation.js';
 import { queryClient } from '../queries.js';
 import { EmptyState, FormProblem, LoadFailed, PageHeader, Section, ShortTime } from '../ui.js';
 
@@ -183,37 +184,21 @@ function KeyState({ apiKey: { apiKeyId, expiresAt, revokedAt } }: { readonly api
   return <Revocation apiKeyId={apiKeyId} />;
 }
 
+const small = { variant: 'subtle', size: 'compact-sm' } as const;
+
 function Revocation({ apiKeyId }: { readonly apiKeyId: string }) {
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const revoke = useMutation({
-    mutationFn: () => call('revokeApiKey', { ids: { apiKeyId } }),
-    onSuccess: refresh,
-  });
   return (
-    <>
-      <Button variant="subtle" color="red" size="compact-sm" onClick={open}>
-        Revoke
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Revoke this key?"
-        closeButtonProps={{ 'aria-label': 'Close' }}
-        centered
-      >
-        <Stack gap="md">
-          <Text size="sm">Programs that use it are refused at once. This cannot be undone.</Text>
-          <FormProblem error={revoke.error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close} data-autofocus>
-              Keep it
-            </Button>
-            <Button color="red" loading={revoke.isPending} onClick={() => revoke.mutate()}>
-              Yes, revoke it
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-    </>
+    <Confirmation
+      button="Revoke"
+      look={small}
+      title="Revoke this key?"
+      text="Programs that use it are refused at once. This cannot be undone."
+      confirm="Yes, revoke it"
+      isDangerous
+      act={async () => {
+        await call('revokeApiKey', { ids: { apiKeyId } });
+        await refresh();
+      }}
+    />
   );
 }

@@ -29,7 +29,7 @@ export function NewUser({ close }: { readonly close: () => void }) {
     return (
       <Section title="The user was created">
         <Stack gap="md" align="flex-start">
-          <Text size="sm">
+          <Text size="sm" className="any-word">
             Give <strong>{email.trim()}</strong> this password. The user can change it after signing
             in.
           </Text>

@@ -3,6 +3,7 @@ import { Button, Group, Modal, NativeSelect, Stack, Text, Title } from '@mantine
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { call } from '../api.js';
+import { stayText } from '../confirmation.js';
 import { FormProblem, Time } from '../ui.js';
 import { NewPassword } from './new-password.js';
 import { type Role, roleNames } from './user-search.js';
@@ -19,6 +20,7 @@ export function UserDialog({ user, close }: Props) {
       opened
       onClose={close}
       title={user.email ?? user.userId}
+      classNames={{ title: 'any-word' }}
       closeButtonProps={{ 'aria-label': 'Close' }}
       centered
     >
@@ -99,7 +101,7 @@ function Reset({ user: { userId } }: Pick<Props, 'user'>) {
                 Yes, set a new password
               </Button>
               <Button variant="default" onClick={() => setIsAsked(false)}>
-                Keep it
+                {stayText}
               </Button>
             </Group>
           ) : (

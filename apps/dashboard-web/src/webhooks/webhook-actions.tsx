@@ -6,8 +6,8 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { call } from '../api.js';
+import { Confirmation, stayText } from '../confirmation.js';
 import { FormProblem, Section, Time } from '../ui.js';
-import { Confirmation } from './confirmation.js';
 import { eventNames } from './delivery-search.js';
 import { SecretOnce } from './secret-once.js';
 import { refreshDeliveries, refreshWebhooks, type Summary, titleOf } from './webhook-data.js';
@@ -211,7 +211,7 @@ export function Rotation({ webhookId }: { readonly webhookId: string }) {
             <FormProblem error={rotate.error} />
             <Group justify="flex-end">
               <Button variant="default" onClick={end} data-autofocus>
-                Keep it
+                {stayText}
               </Button>
               <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>
                 Yes, rotate it

@@ -44,14 +44,20 @@ export class PaymentExports {
     private readonly least: LeastRead = leastRead,
   ) {}
 
-  /** @throws RateLimited, StoreUnavailable */
-  async open({ organizationId, filter, token }: ExportRequest): Promise<Readable> {
+  /**
+   * @param recorded runs the beginning of the export, once there is room for it
+   * @throws RateLimited, StoreUnavailable
+   */
+  async open(
+    { organizationId, filter, token }: ExportRequest,
+    recorded: <Result>(begin: () => Promise<Result>) => Promise<Result> = (begin) => begin(),
+  ): Promise<Readable> {
     this.begin(organizationId);
     try {
-      const createdTo = filter.createdTo ?? now();
-      const first = await this.page(organizationId, { ...filter, createdTo });
+      const until = { ...filter, createdTo: filter.createdTo ?? now() };
+      const first = await recorded(() => this.page(organizationId, until));
       const progress = new Progress();
-      const lines = this.lines(organizationId, { ...filter, createdTo }, first, progress);
+      const lines = this.lines(organizationId, until, first, progress);
       const answer = Readable.from(lines, { objectMode: false, highWaterMark: unreadBytesMax });
       const stopWatching = this.watch(answer, progress);
       answer.once('close', () => {

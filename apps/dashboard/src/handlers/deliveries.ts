@@ -14,15 +14,16 @@ import {
   redeliver,
   type StoredDelivery,
 } from '@pis/webhook-deliveries';
-import { recordUserAction } from '@pis/users';
 import { type RetryWindows, stampedBody } from '@pis/webhooks';
 import type pg from 'pg';
 import { mayCall, operations } from '../operations.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import { type Handlers, Paged } from '../routes.js';
 import { attemptPages } from './attempt-headers.js';
 
 export interface DeliveryServices {
   readonly store: EventStore;
+  readonly actions: RecordedActions;
   readonly pool: pg.Pool;
   readonly keyring: Keyring;
   readonly endpoints: WebhookEndpointDirectory;
@@ -38,7 +39,7 @@ export function requireReceiving(endpoint: WebhookEndpoint | undefined): void {
 }
 
 export function deliveryHandlers(services: DeliveryServices) {
-  const { store, pool, endpoints, deliveries: log, cursors, windows } = services;
+  const { store, actions, pool, endpoints, deliveries: log, cursors, windows } = services;
   const pastEvents: PastEvents = (refs) => pastWebhookEvents(store, pool, refs);
   const found = async (organizationId: string, deliveryId: string): Promise<StoredDelivery> => {
     const delivery = await log.get(organizationId, deliveryId);
@@ -87,7 +88,7 @@ export function deliveryHandlers(services: DeliveryServices) {
       const delivery = await found(organizationId, deliveryId);
       requireReceiving(await endpointOf(organizationId, delivery));
       const subject = { webhookId: delivery.endpointId, deliveryId };
-      await recordUserAction(store, { name: 'redeliver', user, subject }, by, async () => {
+      await actions.run({ name: 'redeliver', user, subject }, by, async () => {
         if (!(await redeliver(pool, delivery, { pastEvents, windows, now: new Date() })))
           throw notFound('delivery');
       });

@@ -21,9 +21,10 @@ import {
   granted,
   notFound,
 } from '@pis/http-api';
-import { recordUserAction, type Users } from '@pis/users';
+import type { Users } from '@pis/users';
 import type pg from 'pg';
 import type { ExportItem, exportFileOperations } from '../operations/export-files.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import { type Handlers, Paged } from '../routes.js';
 import { emailsOfActors } from './actors.js';
 
@@ -34,14 +35,23 @@ export interface ExportFileServices {
   readonly cursors: Cursors;
   readonly originators: OriginatorDirectory;
   readonly users: Users;
+  readonly actions: RecordedActions;
   /** By the token of the session. */
   readonly files: Downloads<string>;
+}
+
+const exportsFull = () =>
+  new ApiError('CONFLICT', `${openExportsMax} exports are queued or running`);
+
+/** It has no file that could be given up. */
+function hasEnded({ status }: ExportRecord): boolean {
+  return status === 'canceled' || status === 'failed' || status === 'expired';
 }
 
 export function exportFileHandlers(
   services: ExportFileServices,
 ): Handlers<keyof typeof exportFileOperations> {
-  const { store, pool, documents, cursors, originators, users, files } = services;
+  const { store, pool, documents, cursors, originators, users, actions, files } = services;
   const exports = exportRequests(pool);
   const stored = new ExportFiles(pool, documents);
   const downloads = new ExportDownloads(pool);
@@ -82,6 +92,7 @@ export function exportFileHandlers(
     async createExport({ organizationId, user, body, by }) {
       const { originatorId, kind, format } = body;
       if (originatorId !== null) granted(await originators.find(organizationId, originatorId));
+      if (!(await exports.hasRoom(organizationId))) throw exportsFull();
       const request = exportRequestOf(body, {
         organizationId,
         throughPosition: await store.lastPosition(),
@@ -89,38 +100,45 @@ export function exportFileHandlers(
         requestedAt: new Date(),
       });
       const subject = { exportId: request.id, kind, format };
-      return recordUserAction(store, { name: 'createExport', user, subject }, by, async () => {
+      return actions.run({ name: 'createExport', user, subject }, by, async () => {
         const created = await exports.create(request);
         if (created !== null) return exportView(created);
-        throw new ApiError('CONFLICT', `${openExportsMax} exports are queued or running`);
+        throw exportsFull();
       });
     },
 
     async cancelExport({ organizationId, user, ids: { exportId }, by }) {
-      await find(organizationId, exportId);
+      const before = await find(organizationId, exportId);
+      if (hasEnded(before)) return exportView(before);
       const action = { name: 'cancelExport', user, subject: { exportId } } as const;
-      return recordUserAction(store, action, by, async () => {
-        const canceled = await exports.cancel({ organizationId, exportId });
-        if (canceled === null) throw notFound('export');
-        return exportView(canceled);
+      await actions.run(action, by, async () => {
+        const after = await exports.cancel({ organizationId, exportId });
+        return after?.status === 'canceled' ? after : ({ refused: 'ALREADY_ENDED' } as const);
       });
+      return exportView(await find(organizationId, exportId));
     },
 
-    async downloadExport({ organizationId, ids: { exportId }, by, token, request, reply }) {
+    async downloadExport(call) {
+      const { organizationId, user, ids, by, token, request, reply } = call;
+      const { exportId } = ids;
       const found = await find(organizationId, exportId);
       const { status, sha256, format, kind, sizeBytes } = found;
       if (status !== 'completed' || sha256 === null)
         throw new ApiError('CONFLICT', `the export is ${status}: it has no file`);
       const { mediaType, extension } = exportFiles[format];
-      const bytes = await files.begin({ organizationId, reader: token }, async () => {
+      const action = { name: 'downloadExport', user, subject: { exportId } } as const;
+      const bytes = await files.begin({ organizationId, reader: token, reply }, async () => {
         const file = answerFile(request, reply, {
           name: `${kind}.${extension}`,
           mediaType: `${mediaType}; charset=utf-8`,
           ...{ sizeBytes, sha256 },
           read: (range) => stored.read(found, range),
         });
-        if (file !== undefined) await downloads.note({ organizationId, exportId, by: by.actor });
-        return file;
+        if (file === undefined) return undefined;
+        return actions.run(action, by, async () => {
+          await downloads.note({ organizationId, exportId, by: by.actor });
+          return file;
+        });
       });
       // The browser may have the file already.
       return bytes ?? Readable.from([]);

@@ -1,13 +1,14 @@
 /** Signing in and out, and what users change about themselves. */
 import { organization as organizations, type User } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { ApiError, contextBy, invalid, notFound } from '@pis/http-api';
-import { passwordRule, recordUserAction, type SignIn, totpUri, type Users } from '@pis/users';
+import { ApiError, invalid, notFound } from '@pis/http-api';
+import { passwordRule, type SignIn, totpUri, type Users } from '@pis/users';
 import { isOfUser } from '../attendance.js';
-import { beginSession, causeOf, clientOf } from '../oidc/oidc-sign-in.js';
+import { beginSession, causeOf, clientOf, endSessionOf } from '../oidc/oidc-sign-in.js';
 import type { Me } from '../operations/session.js';
 import { qrCodeOf } from '../qr-code.js';
 import type { ChangeLimit } from '../change-limit.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import type { Handlers } from '../routes.js';
 import type { SessionCookie } from '../session-cookie.js';
 import type { SignInLimit } from '../sign-in-limit.js';
@@ -20,6 +21,7 @@ export interface SessionServices {
   readonly cookie: SessionCookie;
   readonly limit: SignInLimit;
   readonly changes: ChangeLimit;
+  readonly actions: RecordedActions;
   readonly environment: Me['environment'];
 }
 
@@ -59,12 +61,7 @@ export function sessionHandlers(
      */
     async signOut({ request, reply }) {
       const token = cookie.read(request);
-      const user = token === null ? null : await signIn.userOf(token, { isOfUser: false });
-      if (token !== null && user !== null) {
-        const by = contextBy(`user:${user.userId}`, request);
-        const action = { name: 'signOut', user } as const;
-        await recordUserAction(services.store, action, by, () => signIn.signOut(token));
-      } else if (token !== null) await signIn.signOut(token);
+      if (token !== null) await endSessionOf(token, services, request);
       cookie.clear(request, reply);
       return null;
     },
@@ -128,14 +125,14 @@ export function sessionHandlers(
 }
 
 /** Only what ends a session is recorded: each one took a sign-in, so these records are bounded, too. */
-function ownSessionHandlers({ store, signIn }: SessionServices) {
+function ownSessionHandlers({ actions, signIn }: SessionServices) {
   return {
     listSessions: ({ user, token }) => signIn.sessionsOf(user, token),
     async endSession({ user, token, ids: { sessionId }, by }) {
       const sessions = await signIn.sessionsOf(user, token);
       if (!sessions.some((one) => one.sessionId === sessionId)) throw notFound('session');
       const action = { name: 'endSession', user, subject: { sessionId } } as const;
-      await recordUserAction(store, action, by, async () => {
+      await actions.endingSession(action, by, async () => {
         if (!(await signIn.endSession(user.userId, sessionId))) throw notFound('session');
       });
       return null;
@@ -143,7 +140,7 @@ function ownSessionHandlers({ store, signIn }: SessionServices) {
     async endOtherSessions({ user, token, by }) {
       const sessions = await signIn.sessionsOf(user, token);
       if (sessions.every(({ isCurrent }) => isCurrent)) return null;
-      await recordUserAction(store, { name: 'endOtherSessions', user }, by, () =>
+      await actions.endingSession({ name: 'endOtherSessions', user }, by, () =>
         signIn.endOtherSessions(user.userId, token),
       );
       return null;

@@ -13,6 +13,7 @@ import { ownerOf } from '@pis/keyring';
 import { StatementsQuery } from '@pis/read-models';
 import type pg from 'pg';
 import type { StatementItem, statementOperations } from '../operations/statements.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import { type Handlers, Paged } from '../routes.js';
 
 export interface StatementServices {
@@ -20,6 +21,7 @@ export interface StatementServices {
   readonly pool: pg.Pool;
   readonly documents: DocumentStore;
   readonly lists: DirectoryLists;
+  readonly actions: RecordedActions;
   /** By the token of the session. */
   readonly files: Downloads<string>;
 }
@@ -29,6 +31,7 @@ export function statementHandlers({
   pool,
   documents,
   lists,
+  actions,
   files,
 }: StatementServices): Handlers<keyof typeof statementOperations> {
   const query = new StatementsQuery(pool);
@@ -45,14 +48,18 @@ export function statementHandlers({
       return meta.pagination === undefined ? items : new Paged(items, meta.pagination);
     },
 
-    async downloadStatement({ organizationId, ids: { statementId }, token, reply }) {
+    async downloadStatement({ organizationId, user, ids: { statementId }, by, token, reply }) {
       const { state } = await records.load(statementId);
       if (state?.organizationId !== organizationId) throw notFound('statement');
       const owner = ownerOf.originator(state.originatorId);
-      const bytes = await files.begin({ organizationId, reader: token }, async () => {
-        const opened = await openDocument(documents, { key: statementKey(state), owner });
-        return opened ?? undefined;
-      });
+      const action = { name: 'downloadStatement', user, subject: { statementId } } as const;
+      const bytes = await files.begin({ organizationId, reader: token, reply }, () =>
+        actions.run(action, by, async () => {
+          const opened = await openDocument(documents, { key: statementKey(state), owner });
+          if (opened === null) throw notFound('statement');
+          return opened;
+        }),
+      );
       if (bytes === undefined) throw notFound('statement');
       const month = monthName({ year: state.periodYear, month: state.periodMonth });
       reply

@@ -14,7 +14,6 @@ import {
   replayView,
   runningReplaysMax,
 } from '@pis/webhook-deliveries';
-import { recordUserAction } from '@pis/users';
 import { overlappingSecret } from '@pis/webhooks';
 import type pg from 'pg';
 import type { webhookOperations, WebhookSummary } from '../operations/webhooks.js';
@@ -45,7 +44,7 @@ export function webhookHandlers(
 }
 
 function endpointHandlers(services: WebhookServices) {
-  const { store, endpoints, replays, tests } = services;
+  const { actions, endpoints, replays, tests } = services;
   return {
     listWebhooks: async ({ organizationId }) =>
       summariesOf(services, organizationId, (await endpoints.list(organizationId)).toReversed()),
@@ -89,7 +88,7 @@ function endpointHandlers(services: WebhookServices) {
     async testWebhook({ organizationId, user, ids: { webhookId }, body, by }) {
       const endpoint = granted(await endpoints.get(organizationId, webhookId));
       const action = { name: 'testWebhook', user, subject: { webhookId } } as const;
-      return recordUserAction(store, action, by, async () =>
+      return actions.run(action, by, async () =>
         granted(await tests.deliver(`organization:${organizationId}`, endpoint, body)),
       );
     },
@@ -104,11 +103,15 @@ function endpointHandlers(services: WebhookServices) {
   >;
 }
 
-function replayHandlers({ store, endpoints, replays }: WebhookServices) {
+const replaysFull = () =>
+  new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
+
+function replayHandlers({ store, actions, endpoints, replays }: WebhookServices) {
   return {
     async replayWebhook({ organizationId, user, ids: { webhookId }, body, by }) {
       const endpoint = granted(await endpoints.get(organizationId, webhookId));
       requireReceiving(endpoint);
+      if (!(await replays.hasRoom({ organizationId, endpointId: webhookId }))) throw replaysFull();
       const replayId = randomUUID();
       const request = replayRequestOf(endpoint, body, {
         id: replayId,
@@ -117,10 +120,10 @@ function replayHandlers({ store, endpoints, replays }: WebhookServices) {
         requestedAt: new Date(),
       });
       const subject = { webhookId, replayId };
-      return recordUserAction(store, { name: 'replayWebhook', user, subject }, by, async () => {
+      return actions.run({ name: 'replayWebhook', user, subject }, by, async () => {
         const replay = await replays.create(request);
         if (replay !== null) return replayView(replay);
-        throw new ApiError('CONFLICT', `${runningReplaysMax} replays of this endpoint are running`);
+        throw replaysFull();
       });
     },
     async cancelReplay({ organizationId, user, ids: { webhookId, replayId }, by }) {
@@ -130,15 +133,19 @@ function replayHandlers({ store, endpoints, replays }: WebhookServices) {
         if (replay === null) throw notFound('replay');
         return replay;
       };
-      await found();
-      const subject = { webhookId, replayId };
-      await recordUserAction(store, { name: 'cancelReplay', user, subject }, by, () =>
-        replays.cancel(of, new Date()),
-      );
+      if ((await found()).state === 'running') {
+        const action = { name: 'cancelReplay', user, subject: { webhookId, replayId } } as const;
+        await actions.run(action, by, async () =>
+          (await replays.cancel(of, new Date())) ? undefined : hasEnded,
+        );
+      }
       return replayView(await found());
     },
   } satisfies Handlers<'replayWebhook' | 'cancelReplay'>;
 }
+
+/** It ended while the cancelation was recorded. */
+const hasEnded = { refused: 'ALREADY_ENDED' } as const;
 
 async function viewOf(
   { healths }: WebhookServices,

@@ -6,6 +6,7 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Keyring } from '@pis/keyring';
+import type { SessionName } from '@pis/users';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { z } from 'zod';
@@ -22,12 +23,19 @@ const kept = z.object({
   nonce: z.string(),
   codeVerifier: z.string(),
   next: z.string(),
+  /** Absent in attempts of an earlier release. */
+  former: z.object({ userId: z.string(), sessionId: z.string() }).nullable().default(null),
   endsAtMs: z.number(),
 });
 
 export interface KeptAttempt extends OidcAttempt {
   /** Where in the app to go on. */
   readonly next: string;
+  /**
+   * The session of the browser when it began. The browser does not send its cookie when the provider sends it back:
+   * that request comes from another site.
+   */
+  readonly former: SessionName | null;
 }
 
 export class OidcAttempts {

@@ -1,4 +1,6 @@
 /** Signing in with an OpenID provider, as a browser does it: here, there, and back again. */
+import { type RecordedEvent, StoreUnavailable } from '@pis/event-store';
+import { LOG_WATCH } from '@pis/service-kit';
 import { type Board, type BoardReply, by, password, startBoard } from '../testing/board.js';
 import {
   type Deviation,
@@ -43,8 +45,9 @@ const attemptOf = (reply: BoardReply) => cookiesOf(reply).get('pis_oidc') ?? '';
 const sessionOf = (reply: BoardReply) => cookiesOf(reply).get('pis_session') ?? null;
 
 /** The browser is at the provider. */
-async function begun(on = board, next?: string) {
-  const reply = await on.call('/sign-in/oidc', { method: 'POST', body: { next } });
+async function begun(on = board, next?: string, session: string | null = null) {
+  const body = { next };
+  const reply = await on.call('/sign-in/oidc', { method: 'POST', body, cookie: session });
   const { url } = reply.body.data as { url: string };
   return { url, cookie: attemptOf(reply), reply };
 }
@@ -55,6 +58,13 @@ const back = (path: string, cookie: string | null, on = board) =>
 async function signIn(email: string, deviation?: Deviation) {
   const { url, cookie } = await begun();
   return back(provider.authorize(url, email, deviation), cookie);
+}
+/** Records of sessions that ended, after a position. */
+async function signOutsSince(after: string): Promise<readonly RecordedEvent[]> {
+  const { events } = await board.store.readLog({ after, streamPrefixes: ['userAction-'] });
+  const started = events.filter(({ data }) => data['action'] === 'signOut');
+  const streams = new Set(started.map(({ streamId }) => streamId));
+  return events.filter(({ streamId }) => streams.has(streamId));
 }
 function expectRefused(reply: BoardReply, location = refused): void {
   expect([reply.status, reply.headers['location']]).toEqual([303, location]);
@@ -89,6 +99,74 @@ describe('signing in with the provider', () => {
     const done = await back(provider.authorize(url, ada.email), `${cookie}; ${planted}`);
     expect(sessionOf(done)).not.toBe(planted);
     expect((await board.call('/me', { cookie: planted })).status).toBe(401);
+  });
+
+  it('ends the session that the browser had, and records that with its user', async () => {
+    const [former, next] = [await board.newUser('viewer'), await board.newUser('viewer')];
+    const session = await board.signedIn(former);
+    const { url, cookie } = await begun(board, undefined, session);
+    const before = await board.store.lastPosition();
+    // The browser keeps its session's cookie back from a request that another site leads to.
+    const done = await back(provider.authorize(url, next.email), cookie);
+    expect(sessionOf(done)).not.toBeNull();
+    expect((await board.call('/me', { cookie: session })).status).toBe(401);
+    expect(await signOutsSince(before)).toMatchObject([
+      {
+        type: 'UserActionStarted',
+        data: { userId: former.userId, organizationId: former.organizationId },
+        metadata: {
+          actor: `user:${former.userId}`,
+          requestId: done.headers['x-request-id'],
+        },
+      },
+      { type: 'UserActionSucceeded' },
+    ]);
+  });
+
+  it('records nothing of a session that the browser had and that has ended since', async () => {
+    const [former, next] = [await board.newUser('viewer'), await board.newUser('viewer')];
+    const session = await board.signedIn(former);
+    const { url, cookie } = await begun(board, undefined, session);
+    await board.call('/sign-out', { method: 'POST', cookie: session });
+    const before = await board.store.lastPosition();
+    const done = await back(provider.authorize(url, next.email), cookie);
+    expect(sessionOf(done)).not.toBeNull();
+    expect(await signOutsSince(before)).toEqual([]);
+  });
+
+  it('begins no session in a browser whose former one cannot be ended with a record', async () => {
+    const [former, next] = [await board.newUser('viewer'), await board.newUser('viewer')];
+    const session = await board.signedIn(former);
+    const { url, cookie } = await begun(board, undefined, session);
+    const { store } = board;
+    const { append } = store;
+    store.append = (...args) =>
+      args[2].some(({ data }) => data['action'] === 'signOut')
+        ? Promise.reject(new StoreUnavailable('away'))
+        : append.call(store, ...args);
+    try {
+      expectRefused(await back(provider.authorize(url, next.email), cookie), unavailable);
+    } finally {
+      store.append = append;
+    }
+    expect((await board.call('/me', { cookie: session })).status).toBe(200);
+  });
+
+  it('begins no session while the log lacks events that were read from it', async () => {
+    const user = await board.newUser('viewer');
+    const { url, cookie } = await begun();
+    const before = await board.store.lastPosition();
+    const watch = board.app.get<{ check: () => void }>(LOG_WATCH);
+    const { check } = watch;
+    watch.check = () => {
+      throw new StoreUnavailable('the log is too short');
+    };
+    try {
+      expectRefused(await back(provider.authorize(url, user.email), cookie), unavailable);
+    } finally {
+      watch.check = check;
+    }
+    expect((await board.store.readLog({ after: before })).events).toEqual([]);
   });
 
   it.each<[string, Deviation]>([

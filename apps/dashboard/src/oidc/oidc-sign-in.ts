@@ -10,10 +10,11 @@ import {
   type RateLimit,
   RateLimited,
 } from '@pis/http-api';
-import type { Logger } from '@pis/service-kit';
-import type { Cause, SessionClient, SignedIn, SignIn } from '@pis/users';
+import type { Logger, LogWatch } from '@pis/service-kit';
+import type { Cause, OpenSession, SessionClient, SignedIn, SignIn } from '@pis/users';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { oidcOperations } from '../operations/oidc.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import type { Handlers } from '../routes.js';
 import type { SessionCookie } from '../session-cookie.js';
 import type { SignInLimit } from '../sign-in-limit.js';
@@ -27,6 +28,7 @@ export interface OidcServices {
   readonly signIn: SignIn;
   readonly cookie: SessionCookie;
   readonly limit: SignInLimit;
+  readonly actions: RecordedActions;
   readonly logger: Logger;
 }
 
@@ -39,15 +41,20 @@ export function oidcHandlers({
   provider,
   attempts,
   name,
+  signIn,
+  cookie,
   logger,
 }: OidcServices): Handlers<keyof typeof oidcOperations> {
   return {
     signInOptions: () => ({ oidc: provider === null ? null : { name } }),
     async beginOidc({ body, request, reply }) {
       if (provider === null) throw notFound('OpenID provider');
+      const token = cookie.read(request);
+      const session = token === null ? null : await signIn.sessionOf(token);
+      const former = session && { userId: session.user.userId, sessionId: session.sessionId };
       try {
         const { url, attempt } = await provider.begin();
-        attempts.keep(request, reply, { ...attempt, next: ownPath(body.next ?? '/') });
+        attempts.keep(request, reply, { ...attempt, next: ownPath(body.next ?? '/'), former });
         return { url };
       } catch (error) {
         if (!(error instanceof OidcUnavailable)) throw error;
@@ -70,7 +77,7 @@ export function ownPath(next: string): string {
 export function addOidcCallback(
   server: FastifyInstance,
   services: OidcServices,
-  strangerLimit: RateLimit,
+  { strangerLimit, logWatch }: { readonly strangerLimit: RateLimit; readonly logWatch: LogWatch },
 ): void {
   const { provider, limit, logger } = services;
   if (provider === null) return;
@@ -79,6 +86,7 @@ export function addOidcCallback(
     reply.header('Cache-Control', 'no-store');
     try {
       strangerLimit.take(networkOf(request.ip));
+      logWatch.check();
       const next = await limit.attempt(
         request.ip,
         () => finish(request, reply, { ...services, provider }),
@@ -101,7 +109,7 @@ async function finish(
   reply: FastifyReply,
   services: OidcServices & { readonly provider: OidcProvider },
 ): Promise<string | null> {
-  const { provider, attempts, signIn, cookie, logger } = services;
+  const { provider, attempts, signIn, logger } = services;
   const query = new URL(request.url, 'https://app.invalid').searchParams;
   const attempt = attempts.take(request, reply, query.get('state') ?? '');
   if (attempt === null || !(await attempts.use(attempt))) return null;
@@ -115,20 +123,46 @@ async function finish(
   }
   const signedIn = await signIn.signInElsewhere(email, clientOf(request), causeOf(request));
   if ('refused' in signedIn) return null;
-  await beginSession({ cookie, signIn }, request, reply, signedIn);
+  const former = attempt.former && (await signIn.openSession(attempt.former));
+  if (former !== null) await endSession(former, services, request);
+  await beginSession(services, request, reply, signedIn);
   return attempt.next;
 }
 
+type SessionEnd = Pick<OidcServices, 'signIn' | 'actions'>;
+
 /** A session that somebody put into this browser ends here. */
 export async function beginSession(
-  { cookie, signIn }: Pick<OidcServices, 'cookie' | 'signIn'>,
+  { cookie, ...services }: SessionEnd & Pick<OidcServices, 'cookie'>,
   request: FastifyRequest,
   reply: FastifyReply,
   { token }: SignedIn,
 ): Promise<void> {
   const former = cookie.read(request);
-  if (former !== null) await signIn.signOut(former);
+  if (former !== null) await endSessionOf(former, services, request);
   cookie.set(request, reply, token);
+}
+
+/** Ends the session of a token, as an action of its user. @throws StoreUnavailable when it cannot be recorded */
+export async function endSessionOf(
+  token: string,
+  services: SessionEnd,
+  request: FastifyRequest,
+): Promise<void> {
+  const { signIn } = services;
+  const session = await signIn.sessionOf(token);
+  await (session === null ? signIn.signOut(token) : endSession(session, services, request));
+}
+
+/** Requests that end one session at the same time are one action. @throws StoreUnavailable */
+async function endSession(
+  { user, sessionId }: OpenSession,
+  { signIn, actions }: SessionEnd,
+  request: FastifyRequest,
+): Promise<void> {
+  const by = contextBy(`user:${user.userId}`, request, `user:${user.userId}`);
+  const action = { name: 'signOut', user, actionId: sessionId } as const;
+  await actions.endingSession(action, by, () => signIn.endSession(user.userId, sessionId));
 }
 
 /** What a session's user sees of the browser that it began with. */
@@ -136,9 +170,9 @@ export function clientOf({ ip, headers }: FastifyRequest): SessionClient {
   return { address: ip, userAgent: headers['user-agent'] ?? null };
 }
 
-/** Why a sign-in happens. Its actor is known once the credentials were checked. */
+/** Why a sign-in happens. Its actor is known once the credentials were checked. The address is part of the action. */
 export function causeOf(request: FastifyRequest): Cause {
-  const { actor: _nobody, ...cause } = contextBy('', request);
+  const { actor: _nobody, ...cause } = contextBy('', request, null);
   return cause;
 }
 

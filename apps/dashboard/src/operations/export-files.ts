@@ -39,5 +39,6 @@ export const exportFileOperations = {
     path: '/exports/:exportId/file',
     role: 'viewer',
     isStream: true,
+    isRecorded: true,
   }),
 } as const;

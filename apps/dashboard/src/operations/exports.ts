@@ -10,5 +10,6 @@ export const exportOperations = {
     role: 'viewer',
     query: paymentListSchema,
     isStream: true,
+    isRecorded: true,
   }),
 } as const;

@@ -18,5 +18,6 @@ export const statementOperations = {
     path: '/statements/:statementId/pdf',
     role: 'viewer',
     isStream: true,
+    isRecorded: true,
   }),
 } as const;

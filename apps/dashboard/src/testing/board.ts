@@ -104,6 +104,8 @@ export interface Board {
   readonly pool: pg.Pool;
   readonly keyring: Keyring;
   readonly users: Users;
+  /** Where requests come from that name no address. */
+  address: string;
   call(path: string, call?: BoardCall): Promise<BoardReply>;
   newOrganization(): Promise<string>;
   /** The ID of a new originator with a bank account. */
@@ -149,7 +151,8 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
   configureHttp(app, full);
   await app.init();
   const users = app.get(Users);
-  const call = (path: string, options: BoardCall = {}) => send(app, path, options);
+  const call = (path: string, options: BoardCall = {}) =>
+    send(app, path, { address: board.address, ...options });
   const newOrganization = async () => {
     const organizationId = randomUUID();
     const feeSchedule = { discountBasisPoints: 10, flatFeeMinor: 25, returnFeeMinor: 400 };
@@ -158,8 +161,8 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
     await repository(store, organizations).create(organizationId, command, by);
     return organizationId;
   };
-  return {
-    ...{ app, store, pool, keyring, users, call, newOrganization },
+  const board: Board = {
+    ...{ app, store, pool, keyring, users, call, newOrganization, address: '203.0.113.1' },
     async newOriginator(organizationId) {
       const created = await createOriginator(
         { store, by },
@@ -186,6 +189,7 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
       await database.drop();
     },
   };
+  return board;
 }
 
 /** `name=value` of the cookie that an answer sets. */
@@ -197,7 +201,7 @@ export function cookieOf({ headers }: BoardReply): string | null {
 async function send(
   app: NestFastifyApplication,
   path: string,
-  { method = 'GET', body, cookie = null, headers = {}, address = '203.0.113.1' }: BoardCall,
+  { method = 'GET', body, cookie = null, headers = {}, address }: BoardCall & { address: string },
 ): Promise<BoardReply> {
   const all: Record<string, string | null> = {
     host: new URL(origin).host,

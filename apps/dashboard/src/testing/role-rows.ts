@@ -217,6 +217,7 @@ export function roleRows(board: Board, receiverUrl: string): Record<OperationNam
     createPayment: { least: 'operator', given: (tenant) => ({ body: paymentBody(tenant) }) },
     cancelPayment: { least: 'operator', given: payment },
     showLink: { least: 'operator', given: payment },
+    downloadEvidence: { least: 'operator', given: payment },
     // A payment that awaits its counterparty has nothing to simulate.
     simulatePayment: {
       ...{ least: 'operator', given: with_(payment, { outcome: 'complete' }), allowed: 409 },

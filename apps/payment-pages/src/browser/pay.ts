@@ -95,20 +95,28 @@ const pauseFactor = 1.3;
 /** A payment is rarely returned, so one that is settled is looked at less often. */
 const settledPauseMs = 60_000;
 
-/** Shows each new status, until the link has expired. */
+/** Shows each new status, until the link has expired or is unknown: then the page says so, and shows no payment any more. */
 function follow(live: HTMLElement): void {
   let pauseMs = firstPauseMs;
   const shown = () => live.querySelector<HTMLElement>('[data-status]')?.dataset;
   const look = async () => {
     if (!document.hidden) {
       const before = shown()?.['status'];
-      if (!(await replaceStatus(live))) return;
+      if (!(await replaceStatus(live))) {
+        loadAgain();
+        return;
+      }
       pauseMs = shown()?.['status'] === before ? pauseMs * pauseFactor : firstPauseMs;
     }
     const settled = shown()?.['settled'] !== undefined;
     setTimeout(() => void look(), settled ? settledPauseMs : Math.min(pauseMs, pauseMaxMs));
   };
   setTimeout(() => void look(), firstPauseMs);
+}
+
+/** By GET, also where the page is the answer to a form. A fragment would keep the browser on the page as it is. */
+function loadAgain(): void {
+  location.replace(`${location.pathname}${location.search}`);
 }
 
 const gone = 410;

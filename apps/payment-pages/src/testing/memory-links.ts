@@ -5,6 +5,7 @@ import type {
   FoundLink,
   LinkPages,
   LinkPayment,
+  RefusedVisit,
   SubmissionRefusal,
   Visitor,
 } from '../link-pages.js';
@@ -94,9 +95,12 @@ export class MemoryLinks implements LinkPages {
     });
   }
 
-  recordRefusal({ paymentId: token, state }: FoundLink, { ip, userAgent }: Visitor): Promise<void> {
+  recordRefusal(
+    { paymentId: token, state }: FoundLink,
+    { ip, userAgent }: Visitor,
+    outcome: RefusedVisit = refusals[state],
+  ): Promise<void> {
     return this.unlessAway(() => {
-      const outcome = refusals[state];
       this.accesses.push({ token, kind: 'submit', outcome, visitor: { ip, userAgent } });
     });
   }

@@ -1,9 +1,9 @@
 /** A button whose action must be confirmed in a dialog. */
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { FormProblem } from '../ui.js';
+import { FormProblem } from './ui.js';
 
 interface Props {
   readonly button: string;
@@ -12,17 +12,30 @@ interface Props {
   readonly confirm: string;
   readonly act: () => Promise<unknown>;
   readonly isDangerous?: boolean;
+  /** Of the button that opens the dialog. */
+  readonly look?: Pick<ButtonProps, 'variant' | 'size'>;
   /** Above the buttons. */
   readonly children?: ReactNode;
 }
 
-export function Confirmation({ button, title, text, confirm, act, isDangerous, children }: Props) {
+const plain = { variant: 'default' } as const;
+
+export function Confirmation({
+  button,
+  title,
+  text,
+  confirm,
+  act,
+  isDangerous,
+  look = plain,
+  children,
+}: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const acting = useMutation({ mutationFn: act, onSuccess: close });
   const color = isDangerous === true ? { color: 'red' } : {};
   return (
     <>
-      <Button variant="default" {...color} onClick={open}>
+      <Button {...look} {...color} onClick={open}>
         {button}
       </Button>
       <Modal
@@ -38,7 +51,7 @@ export function Confirmation({ button, title, text, confirm, act, isDangerous, c
           <FormProblem error={acting.error} />
           <Group justify="flex-end">
             <Button variant="default" onClick={close} data-autofocus>
-              Keep it
+              {stayText}
             </Button>
             <Button {...color} loading={acting.isPending} onClick={() => acting.mutate()}>
               {confirm}
@@ -49,3 +62,6 @@ export function Confirmation({ button, title, text, confirm, act, isDangerous, c
     </>
   );
 }
+
+/** What every question of the dashboard is answered with by whoever changes nothing. */
+export const stayText = 'Not now';

@@ -1,0 +1,27 @@
+import { MantineProvider } from '@mantine/core';
+import { createElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { PaymentLinkSection } from './payment-link.js';
+
+const at = '2026-11-23T12:00:00.000Z';
+const open = { kind: 'open', at, lastAt: at, count: 1, actor: null, actorEmail: null } as const;
+const visitor = { ip: '203.0.113.7', userAgent: 'Phone/1' };
+
+function page(seen: typeof visitor | null, mayShow: boolean): string {
+  const access = { ...open, outcome: null, visitor: seen };
+  const link = { state: 'canceled', expiresAt: at, holder: null, payerFee: 0, accesses: [access] };
+  const props = { paymentId: 'p', link: link as never, mayShow };
+  const section = createElement(PaymentLinkSection, props);
+  return renderToStaticMarkup(createElement(MantineProvider, null, section));
+}
+
+it('names the address and the browser of a visitor as text', () => {
+  const html = page(visitor, true);
+  expect(html).toContain('>203.0.113.7<');
+  expect(html).toContain('>Phone/1<');
+});
+
+it('says to viewers that visitors are not shown to them, and to others that an erased one is not kept', () => {
+  expect(page(null, false)).toContain('Not shown to your role');
+  expect(page(null, true)).toContain('Not kept');
+});

@@ -1,0 +1,78 @@
+/**
+ * The life of a payment as one HTML file, for operators and whoever else may see visitors of links. Of the addresses, those of
+ * API keys and payers are opened; a user of the dashboard alone sees the own ones.
+ */
+import { Readable } from 'node:stream';
+import {
+  htmlOfReport,
+  type LifeSources,
+  paymentLife,
+  type PaymentLife,
+  reportOfLife,
+} from '@pis/audit/life';
+import { listArchive } from '@pis/bank-rails/connections';
+import { payment as payments } from '@pis/domain';
+import { type EventStore, repository } from '@pis/event-store';
+import { notFound } from '@pis/http-api';
+import { deliveriesOfEvents } from '@pis/webhook-deliveries';
+import type pg from 'pg';
+import type { evidenceOperations } from '../operations/payment-evidence.js';
+import type { RecordedActions } from '../recorded-actions.js';
+import type { Handlers } from '../routes.js';
+
+export interface EvidenceServices {
+  readonly store: EventStore;
+  readonly pool: pg.Pool;
+  readonly actions: RecordedActions;
+}
+
+/** Of one payment. */
+const filesMax = 1_000;
+
+export function evidenceHandlers({
+  store,
+  pool,
+  actions,
+}: EvidenceServices): Handlers<keyof typeof evidenceOperations> {
+  const records = repository(store, payments);
+  const sources = sourcesOf(store, pool);
+  return {
+    async downloadEvidence({ organizationId, user, ids: { paymentId }, by, reply }) {
+      const { state } = await records.load(paymentId);
+      if (state?.organizationId !== organizationId) throw notFound('payment');
+      const action = { name: 'downloadEvidence', user, subject: { paymentId } } as const;
+      const life = await actions.run(action, by, () => paymentLife(sources, paymentId, null));
+      if (life === null) throw notFound('payment');
+      reply
+        .type('text/html; charset=utf-8')
+        .header('Content-Disposition', `attachment; filename="payment-${paymentId}.html"`);
+      return Readable.from([htmlOfReport(reportOfLife(withoutUsers(life)))]);
+    },
+  };
+}
+
+function withoutUsers(life: PaymentLife): PaymentLife {
+  const events = life.events.map((event) =>
+    event.addressOwner?.startsWith('user:') === true ? { ...event, address: null } : event,
+  );
+  return { ...life, events };
+}
+
+function sourcesOf(store: EventStore, pool: pg.Pool): LifeSources {
+  return {
+    ...{ store, openAddresses: true },
+    async files(paymentId) {
+      const files = await listArchive(pool, { paymentId, max: filesMax });
+      return files.map(({ createdAt: at, ...file }) => ({ at, ...file }));
+    },
+    async deliveries(organizationId, eventIds) {
+      const deliveries = await deliveriesOfEvents(pool, organizationId, eventIds);
+      return deliveries.map((delivery) => ({
+        ...delivery,
+        ...{ at: delivery.createdAt.toISOString(), deliveryId: delivery.id },
+        ...{ webhookId: delivery.endpointId, lastStatusCode: delivery.lastStatus },
+        finishedAt: delivery.finishedAt?.toISOString() ?? null,
+      }));
+    },
+  };
+}
