@@ -1,0 +1,60 @@
+/** The guide to Kubernetes: its commands install the chart, and the Secrets that it makes are those that the pods take. */
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { blocksWith, commandsUnder } from './support/guide.js';
+import {
+  chart,
+  containersOf,
+  describeWithHelm,
+  helm,
+  manifestsOf,
+  podsOf,
+  secretsOf,
+} from './support/helm.js';
+import { cleanEnv, root } from './support/process.js';
+
+const install = 'helm upgrade --install pis';
+
+describeWithHelm('docs/kubernetes.md', () => {
+  it('installs each profile with commands that the chart accepts', () => {
+    const blocks = blocksWith(install);
+    const profilesOf = blocks.map((block) => /values-(\w+)\.yaml/.exec(block)?.[1]);
+    expect(profilesOf.toSorted()).toEqual(['minimal', 'production', 'sandbox']);
+    for (const block of blocks) {
+      const command = block.slice(block.indexOf(install));
+      const local = command
+        .replace(install, `'${String(helm.path)}' template pis --kube-version 1.31.0`)
+        .replace('my-production.yaml', path.join(chart, 'ci/production-values.yaml'));
+      const { status, stdout, stderr } = spawnSync('bash', ['-ec', local], {
+        ...{ cwd: root, encoding: 'utf8', env: cleanEnv({}), maxBuffer: 64 * 1024 * 1024 },
+      });
+      expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
+      expect(stdout).toContain('image: registry.example.com/payment-initiation-service');
+    }
+  });
+
+  it('makes every Secret that the sandbox takes, with every key that it requires, and no other', () => {
+    const text = commandsUnder('3. Secrets').replaceAll('\\\n', ' ');
+    const [, listed = ''] = /^for process in (.+); do$/m.exec(text) ?? [];
+    const keysOf = (line: string) =>
+      [...line.matchAll(/--from-file=(\w+)=/g)].map(([, key]) => key);
+    const lines = text.split('\n').filter((line) => line.includes('create secret generic'));
+    const made = lines.flatMap((line) => {
+      const [, name = ''] = /generic (\S+)/.exec(line) ?? [];
+      const names = listed.split(/ +/).map((one) => name.replace('$process', one));
+      return (name.includes('$process') ? names : [name]).map(
+        (one) => [one, keysOf(line)] as const,
+      );
+    });
+    const pods = [...podsOf(manifestsOf('sandbox')).values()];
+    const taken = new Map(
+      pods.flatMap(containersOf).map((container) => {
+        const { names, required } = secretsOf(container);
+        return [names[0] ?? '', required] as const;
+      }),
+    );
+    expect(made.map(([name]) => name).toSorted()).toEqual([...taken.keys()].toSorted());
+    for (const [name, keys] of made)
+      expect([name, keys]).toEqual([name, expect.arrayContaining([...(taken.get(name) ?? [])])]);
+  });
+});
