@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- payments|webhooks|rate-limits|lists|pages|rails|statements|exports|event-store …] [-- --json] [-- --short]`:
+ * `npm run bench [-- payments|webhooks|tracing|rate-limits|lists|pages|rails|statements|exports|audit|storage|event-store …] [-- --json] [-- --short] [-- --events N]`:
  * measures the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
  * when it is named. Compare the ratios: absolute numbers depend on the machine.
  */

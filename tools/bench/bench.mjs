@@ -1,10 +1,7 @@
 /** The runs of the bench, in order, and the table. Everything it starts it also ends. */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
-import { startPostgres } from '@pis/local-servers';
+import { availableParallelism, cpus, totalmem } from 'node:os';
 import { say } from '../workspace.mjs';
+import { audit, reportAudit } from './audit.mjs';
 import { eventStores } from './event-store/event-store.mjs';
 import { reportEventStores } from './event-store/report.mjs';
 import { exports, reportExports } from './exports.mjs';
@@ -20,8 +17,11 @@ import { report, reportMachine } from './report.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
 import { reportStatements, statements } from './statements.mjs';
 import { median } from './statistics.mjs';
+import { reportStorage, storage } from './storage.mjs';
+import { reportTracing, tracing } from './tracing.mjs';
 import { reportWebhooks } from './webhooks/report.mjs';
 import { webhooks } from './webhooks/webhooks.mjs';
+import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
 
 const connections = 64;
 const full = {
@@ -52,11 +52,14 @@ const parts = {
   },
   webhooks: { run: webhooks, report: reportWebhooks },
   lists: { run: lists, report: reportLists },
+  tracing: { run: tracing, report: reportTracing },
   'rate-limits': { run: rateLimits, report: reportRateLimits },
   pages: { run: pages, report: reportPages },
   rails: { run: rails, report: reportRails },
   statements: { run: statements, report: reportStatements },
   exports: { run: exports, report: reportExports },
+  audit: { run: audit, report: reportAudit },
+  storage: { run: storage, report: reportStorage },
   'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },
 };
 
@@ -66,7 +69,7 @@ export async function bench(args) {
   const named = names.filter((name) => args.includes(name) || args.includes(`--${name}`));
   const results = {};
   for (const name of named.length > 0 ? named : names.filter((one) => !parts[one].onlyWhenAsked))
-    results[name] = await parts[name].run({ isShort });
+    results[name] = await parts[name].run({ isShort, events: eventsGiven(args) });
   if (args.includes('--json')) {
     const { payments, ...others } = results;
     console.log(JSON.stringify({ machine: machine(), ...payments, ...others }));
@@ -77,39 +80,28 @@ export async function bench(args) {
   return 0;
 }
 
-async function benchPayments(scale) {
-  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
-  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
-  try {
-    return await runAll(scale, scratch, undo);
-  } finally {
-    for (const step of undo.reverse()) await step();
-  }
+/** `--events N`, for the audit. */
+function eventsGiven(args) {
+  const at = args.indexOf('--events');
+  return at === -1 ? undefined : Number(args[at + 1]);
 }
 
-async function runAll(scale, scratch, undo) {
-  const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'bench' });
-  undo.push(() => postgres.stop());
+async function benchPayments(scale) {
+  return await withPostgres(async (place) => await runAll(scale, place));
+}
+
+async function runAll(scale, { databaseUrl, scratch, undo }) {
   const receiver = await startHelper('receiver.mjs');
   undo.push(() => receiver.stop());
-  const apiKey = `pis_test_${randomBytes(32).toString('base64url')}`;
-  const env = {
-    DATABASE_URL: postgres.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: join(scratch, 'data'),
-    PIS_BOOTSTRAP_API_KEY: apiKey,
-    PIS_RATE_LIMIT_PER_KEY: '0',
-    PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    PIS_WEBHOOK_CA_FILE: receiver.hello.caFile,
-    LOG_LEVEL: 'warn',
-  };
+  const apiKey = newApiKey();
+  const env = sendingSettings({ databaseUrl, scratch }, { apiKey, receiver });
   const results = {};
   const inAll = await startApp(null, env);
   undo.push(() => inAll.stop());
   results.idleRssMb = await idleRss(inAll);
   const target = {
     ...(await createPayable({ url: inAll.url, apiKey })),
-    databaseUrl: postgres.url,
+    databaseUrl,
   };
 
   say('create to first webhook at 50 payments/s, everything in one process');

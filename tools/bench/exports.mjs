@@ -1,13 +1,10 @@
 /** One large export of payments as CSV, written by a process of its own: how long it takes, and whether memory stays flat. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
 import { say } from '../workspace.mjs';
 import { insertPayments } from './payment-rows.mjs';
 import { measure } from './processes.mjs';
+import { withPostgres } from './with-postgres.mjs';
 
 const full = { payments: 1_000_000 };
 const short = { payments: 10_000 };
@@ -15,21 +12,15 @@ const goals = { seconds: 60, growthMax: 1.25 };
 
 export async function exports({ isShort }) {
   const { payments } = isShort ? short : full;
-  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-exports-'));
-  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
-  try {
-    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'bench' });
-    undo.push(() => postgres.stop());
-    await migrate({ connectionString: postgres.url });
+  return await withPostgres(async ({ databaseUrl }) => {
+    await migrate({ connectionString: databaseUrl });
     const organizationId = randomUUID();
     say(`${payments} payments in the list`);
-    await insertPayments({ connectionString: postgres.url, organizationId, rows: payments });
+    await insertPayments({ connectionString: databaseUrl, organizationId, rows: payments });
     say('an export of them as CSV');
-    const task = { databaseUrl: postgres.url, organizationId, payments };
+    const task = { databaseUrl, organizationId, payments };
     return await measure('export-load.mjs', task);
-  } finally {
-    for (const step of undo.reverse()) await step();
-  }
+  });
 }
 
 export function reportExports({ payments, bytes, parts, ms, cpuMs, rssMb, blockedMaxMs }) {

@@ -2,11 +2,6 @@
  * What a list of payments costs as the table grows: the same requests to two gateways, one over few
  * payments and one over many, in turn. A page must not cost more because there are more payments.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
 import pg from 'pg';
 import { say } from '../workspace.mjs';
@@ -15,6 +10,7 @@ import { busyContactId, busyLabel, contactIdOf, originatorIdOf } from './payment
 import { insertPayments, middle } from './payment-rows.mjs';
 import { measure, startApp } from './processes.mjs';
 import { call } from './requests.mjs';
+import { appSettings, withPostgres } from './with-postgres.mjs';
 
 const ratioMax = 2;
 const full = {
@@ -79,16 +75,12 @@ const filters = {
 
 export async function lists({ isShort }) {
   const scale = isShort ? short : full;
-  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
-  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
-  try {
-    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'small' });
-    undo.push(() => postgres.stop());
-    await createDatabase(postgres.url, 'large');
+  return await withPostgres(async ({ databaseUrl: serverUrl, scratch, undo }) => {
+    await createDatabase(serverUrl, 'large');
     const sides = {};
     for (const [side, rows] of Object.entries(scale.rows)) {
       say(`${rows.toLocaleString('en')} payments into the read model`);
-      const databaseUrl = databaseOf(postgres.url, side);
+      const databaseUrl = databaseOf(serverUrl, side);
       const { gateway, headers } = await prepared({ databaseUrl, rows, scratch });
       undo.push(() => gateway.stop());
       sides[side] = { origin: gateway.url, headers };
@@ -97,9 +89,7 @@ export async function lists({ isShort }) {
     const pairs = await pairsOf(sides);
     const pages = await measure('paired-load.mjs', { sides, pairs, ...scale.load });
     return { rows: scale.rows, pages };
-  } finally {
-    for (const step of undo.reverse()) await step();
-  }
+  }, 'small');
 }
 
 function databaseOf(serverUrl, name) {
@@ -123,13 +113,7 @@ async function prepared({ databaseUrl, rows, scratch }) {
     apiKeys: [apiKey],
   } = await createKeys(databaseUrl, 1);
   await insertPayments({ connectionString: databaseUrl, organizationId, rows });
-  const gateway = await startApp('api-gateway', {
-    DATABASE_URL: databaseUrl,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: join(scratch, 'data'),
-    PIS_RATE_LIMIT_PER_KEY: '0',
-    LOG_LEVEL: 'warn',
-  });
+  const gateway = await startApp('api-gateway', appSettings({ databaseUrl, scratch }));
   return { gateway, headers: { authorization: `Bearer ${apiKey}` } };
 }
 

@@ -54,8 +54,9 @@ export async function startHelper(file) {
 }
 
 /** A load that does one task in a process of its own and answers with its result. */
-export async function measure(file, task) {
-  const child = fork(join(import.meta.dirname, file));
+export async function measure(file, task, nodeOptions = []) {
+  const execArgv = [...process.execArgv, ...nodeOptions];
+  const child = fork(join(import.meta.dirname, file), { execArgv });
   child.send(task);
   const exited = once(child, 'exit');
   const result = await Promise.race([

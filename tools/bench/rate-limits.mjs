@@ -3,65 +3,39 @@
  * through PostgreSQL, as ratios within a round. The limit is the default one and no request is refused:
  * many keys take turns, so that each publishes its counts to PostgreSQL as often as a busy key.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startPostgres } from '@pis/local-servers';
 import { migrate } from '@pis/read-models';
 import { say } from '../workspace.mjs';
 import { createKeys } from './keys.mjs';
 import { cpuMsOfTree } from './process-cpu.mjs';
-import { measure, startApp } from './processes.mjs';
+import { measureRounds, startGateways } from './gateways.mjs';
+import { measure } from './processes.mjs';
 import { median } from './statistics.mjs';
+import { withPostgres } from './with-postgres.mjs';
 
 const connections = 64;
 const keysCount = 128;
 const full = { rounds: 15, seconds: 1 };
 const short = { rounds: 1, seconds: 1 };
+const byDefault = { PIS_RATE_LIMIT_PER_KEY: '200' };
 const settings = {
-  off: { PIS_RATE_LIMIT_PER_KEY: '0' },
-  memory: { PIS_RATE_LIMIT_STORE: 'memory' },
-  postgres: { PIS_RATE_LIMIT_STORE: 'postgres' },
+  off: {},
+  memory: { ...byDefault, PIS_RATE_LIMIT_STORE: 'memory' },
+  postgres: { ...byDefault, PIS_RATE_LIMIT_STORE: 'postgres' },
 };
 
 export async function rateLimits({ isShort }) {
-  const scale = isShort ? short : full;
-  const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
-  const undo = [() => rmSync(scratch, { recursive: true, force: true })];
-  try {
-    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database: 'bench' });
-    undo.push(() => postgres.stop());
-    await migrate({ connectionString: postgres.url });
-    const { apiKeys } = await createKeys(postgres.url, keysCount);
-    const env = {
-      DATABASE_URL: postgres.url,
-      PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-      PIS_DATA_DIR: join(scratch, 'data'),
-      LOG_LEVEL: 'warn',
-    };
-    const gateways = {};
-    for (const [name, setting] of Object.entries(settings)) {
-      gateways[name] = await startApp('api-gateway', { ...env, ...setting });
-      undo.push(() => gateways[name].stop());
-    }
+  const { rounds, seconds } = isShort ? short : full;
+  return await withPostgres(async (place) => {
+    await migrate({ connectionString: place.databaseUrl });
+    const { apiKeys } = await createKeys(place.databaseUrl, keysCount);
+    const gateways = await startGateways(place, settings);
     say('reads per second without a rate limit, with one, and with one that is shared');
-    return summaryOf(await measureRounds(gateways, apiKeys, scale));
-  } finally {
-    for (const step of undo.reverse()) await step();
-  }
-}
-
-/** A first round, which is not counted, warms up connections and code. */
-async function measureRounds(gateways, keys, { rounds, seconds }) {
-  const done = [];
-  for (let round = 0; round <= rounds; round += 1) {
-    const measured = {};
-    for (const [name, gateway] of Object.entries(gateways))
-      measured[name] = await measureReads(name, gateway, keys, seconds);
-    if (round > 0) done.push(measured);
-  }
-  return done;
+    return summaryOf(
+      await measureRounds(gateways, rounds, (gateway, name) =>
+        measureReads(name, gateway, apiKeys, seconds),
+      ),
+    );
+  });
 }
 
 async function measureReads(name, { url, pid }, keys, seconds) {
