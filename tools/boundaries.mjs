@@ -35,6 +35,9 @@ export const mayImport = {
   // Dashboard users: their use cases, and the tables of credentials and sessions.
   users: ['contracts', 'domain', 'event-store', 'keyring', 'postgres'],
 
+  // Leaves, Merkle tree, checkpoints, proofs, and what verifies the log.
+  audit: ['domain', 'event-store', 'postgres', 'statements'],
+
   // Use cases over the event store, without HTTP.
   commands: ['bank-rails', 'contracts', 'domain', 'event-store', 'keyring', 'users', 'webhooks'],
   // Fees of a month: closing and collecting them.
@@ -81,6 +84,7 @@ export const mayImport = {
 
   // Write side.
   'api-gateway': [
+    'audit',
     'bank-rails',
     'commands',
     'contracts',
@@ -99,6 +103,7 @@ export const mayImport = {
   ],
   // The dashboard's server.
   dashboard: [
+    'audit',
     'bank-rails',
     'commands',
     'contracts',
@@ -135,6 +140,7 @@ export const mayImport = {
   // Event store to PostgreSQL.
   'payments-projector': ['read-models', 'service-kit'],
   'directory-projector': [
+    'audit',
     'bank-rails',
     'contracts',
     'domain',
@@ -187,9 +193,10 @@ export const mayImport = {
     'webhook-deliveries',
     'webhooks',
   ],
-  // Shares no code with the executor that it tests, except the formats of the rails.
-  'bank-simulator': ['bank-rails', 'domain', 'postgres', 'service-kit'],
+  // Shares no code with the executor that it tests, except the formats of the rails and of statements.
+  'bank-simulator': ['bank-rails', 'bank-statements', 'domain', 'postgres', 'service-kit'],
   cli: [
+    'audit',
     'bank-rails',
     'bank-statements',
     'commands',

@@ -2,12 +2,14 @@
  * `npm run check`: all checks of the code that need no server. Runs all steps, two at once. Prints the output of those that failed, then one line per step with its time. `--without-tests` skips
  * the unit tests, for a run that is followed by `npm test`.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gitFiles } from './git-files.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { outdated } from './outdated.mjs';
+import { filesOfRepository, secretsIn } from './secrets.mjs';
 import {
   commandEnv,
   continueOnSupportedNode,
@@ -35,6 +37,7 @@ const queues = [
   [
     { name: 'format', commands: [[bin('prettier'), '--check', '--log-level=warn', '.']] },
     { name: 'outdated', find: outdatedPackages },
+    { name: 'secrets', find: secrets },
   ],
   [
     { name: 'conformance', commands: [[node, join(root, 'tools/conformance.mjs'), '--check']] },
@@ -68,11 +71,20 @@ async function resultsOf(steps) {
   const results = [];
   for (const step of steps) {
     const startedAt = performance.now();
-    const problem = step.find ? await step.find() : await firstProblem(step.commands);
+    const problem = await problemOf(step);
     results.push({ name: step.name, problem, ms: performance.now() - startedAt });
     say(line(results.at(-1)));
   }
   return results;
+}
+
+async function problemOf({ find, commands }) {
+  if (!find) return firstProblem(commands);
+  try {
+    return await find();
+  } catch (error) {
+    return error.message;
+  }
 }
 
 function line({ name, problem, ms }) {
@@ -125,11 +137,19 @@ function outdatedPackages() {
   return findings.length === 0 ? null : findings.join('\n');
 }
 
-/** Contents by file, so that uncommitted changes are no failure. Empty outside of git. */
+/** Null, or the places of secrets. Outside of git and CI it prints a note: nothing says which files are the repository's. */
+function secrets() {
+  const files = filesOfRepository();
+  if (files === null) say('secrets: not looked for, because this is no git checkout');
+  const found = files === null ? [] : secretsIn(files);
+  return found.length === 0 ? null : found.join('\n');
+}
+
+/** Contents by file, so that uncommitted changes are no failure. Empty outside of git. @throws as `gitFiles` */
 function trackedFiles() {
-  const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' });
-  if (status !== 0) return new Map();
-  const files = stdout.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
+  // A link to a folder has no content, and a deleted file none either.
+  const isFile = (file) => lstatSync(join(root, file), { throwIfNoEntry: false })?.isFile();
+  const files = (gitFiles([]) ?? []).filter(isFile);
   return new Map(files.map((file) => [file, digest(join(root, file))]));
 }
 

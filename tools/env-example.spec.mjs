@@ -33,7 +33,8 @@ it.each(set)('sets %s to %s, which is its default', (name, value) => {
 it('only mentions the variables that have no default', () => {
   const withDefault = Object.keys(shape).filter((name) => {
     const value = defaultOf(name);
-    return value !== undefined && !(Array.isArray(value) && value.length === 0);
+    const isEmpty = [Array, Map].some((kind) => value instanceof kind) && [...value].length === 0;
+    return value !== undefined && !isEmpty;
   });
   expect(set.map(([name]) => name).toSorted()).toEqual(withDefault.toSorted());
 });

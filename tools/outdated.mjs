@@ -1,6 +1,6 @@
 /**
- * Finds bundled Node.js versions and direct dependencies with known problems that a newer version fixes. Asks the
- * registry through npm. A registry that cannot be reached is a note, not a failure.
+ * Finds bundled Node.js versions and dependencies with known problems. Asks the registry through npm. A registry that
+ * cannot be reached is a note, not a failure.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -19,6 +19,10 @@ export function outdated(ask = askNpm) {
   return combined([
     runtimeFindings(optionalDependencies, (name) => ask(['view', name, 'versions', '--json'])),
     advisoryFindings(ask(['audit', '--json', '--package-lock-only'])),
+    productionFindings(
+      ask(['audit', '--json', '--package-lock-only', '--omit=dev']),
+      explainedAdvisories(readFileSync(join(root, 'docs/dependencies.md'), 'utf8')),
+    ),
   ]);
 }
 
@@ -64,6 +68,36 @@ export function advisoryFindings(report) {
       .filter((one) => !isMended(one))
       .map((one) => `${describe(one)}; no version fixes it yet`),
   };
+}
+
+/**
+ * Packages in production, however deep, with a high or critical advisory. One that cannot reach us is explained in
+ * docs/dependencies.md: its ID is the first word of a list item there.
+ */
+export function productionFindings(report, explained) {
+  const { vulnerabilities } = report ?? {};
+  if (typeof vulnerabilities !== 'object' || vulnerabilities === null)
+    return { findings: [], notes: ['cannot check production: npm audit gave no answer'] };
+  // Who only depends on an affected package names it. The package itself names the advisory.
+  const advisories = Object.values(vulnerabilities).flatMap(({ name, via }) =>
+    via
+      .filter((cause) => grave.includes(cause.severity))
+      .map(({ url = '', severity, title }) => ({
+        id: url.split('/').at(-1),
+        text: `${name}: ${severity}: ${title} (${url})`,
+      })),
+  );
+  const [known, unknown] = [true, false].map((is) =>
+    advisories.filter(({ id }) => explained.has(id) === is).map(({ text }) => text),
+  );
+  return {
+    findings: unknown.map((text) => `${text}; update it, or explain it in docs/dependencies.md`),
+    notes: known.map((text) => `${text}; explained in docs/dependencies.md`),
+  };
+}
+
+export function explainedAdvisories(markdown) {
+  return new Set([...markdown.matchAll(/^- (GHSA(?:-[a-z0-9]{4}){3}) /gm)].map(([, id]) => id));
 }
 
 function combined(parts) {

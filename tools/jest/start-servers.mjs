@@ -1,5 +1,5 @@
 /**
- * The servers of a Jest run, as environment variables for its tests. Each Jest project has a global
+ * The servers of a Jest run and its folder, as environment variables for its tests. Each Jest project has a global
  * setup of its own (the files for-….mjs), because Jest runs the same file only once per run.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,8 @@ const own = { servers: null, folder: null };
 export async function startServers(kinds) {
   const servers = ownServers();
   const environments = await Promise.all(kinds.map((kind) => servers.environmentOf(kind)));
-  Object.assign(process.env, ...environments);
+  // What tests make once for a run is in the folder, too.
+  Object.assign(process.env, { PIS_TEST_RUN_FOLDER: own.folder }, ...environments);
 }
 
 function ownServers() {

@@ -1,0 +1,77 @@
+/**
+ * Migrations only add, so that processes of the previous release work on the new schema while they are replaced
+ * (docs/operations.md, Upgrading). What no release uses any more is removed by a migration of a list here.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const folder = join(import.meta.dirname, '../libs/read-models/prisma/migrations');
+/** Those before were released in one piece. */
+const first = '20261202';
+/** Migration to the release that still used what it removes: `'20270101000000_no_samples': '0.1.0'`. */
+const removals = {};
+
+/** What a statement does to processes that do not know it, or null. */
+function breaks(statement) {
+  const text = statement.replace(/--.*$/gm, ' ').replace(/'(?:[^']|'')*'/g, "''");
+  const found = rules.find(({ form }) => form.test(text));
+  return found?.what ?? null;
+}
+
+const rules = [
+  { form: /\bDROP\s+TABLE\b/i, what: 'drops a table' },
+  { form: /\bDROP\s+COLUMN\b/i, what: 'drops a column' },
+  { form: /\bRENAME\b/i, what: 'renames' },
+  {
+    form: /\bALTER\s+COLUMN\s+\S+\s+(SET\s+DATA\s+)?TYPE\b/i,
+    what: 'changes the type of a column',
+  },
+  { form: /\bALTER\s+COLUMN\s+\S+\s+DROP\s+DEFAULT\b/i, what: 'drops a default' },
+  { form: /\bSET\s+NOT\s+NULL\b/i, what: 'makes a column required' },
+  {
+    form: /\bADD\s+COLUMN\b(?![^,;]*\bDEFAULT\b)[^,;]*\bNOT\s+NULL\b/i,
+    what: 'adds a required column without a default',
+  },
+];
+
+const statementsOf = (sql) => sql.replace(/--.*$/gm, ' ').split(';');
+
+describe('a migration', () => {
+  it.each([
+    ['DROP TABLE payments', 'drops a table'],
+    ['ALTER TABLE payments\n  DROP COLUMN status', 'drops a column'],
+    ['ALTER TABLE payments RENAME TO transfers', 'renames'],
+    ['ALTER TABLE payments RENAME COLUMN status TO state', 'renames'],
+    ['ALTER TABLE payments ALTER COLUMN status TYPE integer', 'changes the type of a column'],
+    ['ALTER TABLE payments ALTER COLUMN status DROP DEFAULT', 'drops a default'],
+    ['ALTER TABLE payments ALTER COLUMN status SET NOT NULL', 'makes a column required'],
+    ['ALTER TABLE payments ADD COLUMN x text NOT NULL', 'adds a required column without a default'],
+    [
+      'ALTER TABLE payments ADD COLUMN x text, ADD COLUMN y text NOT NULL',
+      'adds a required column without a default',
+    ],
+  ])('that breaks the previous release is recognized: %s', (sql, what) => {
+    expect(breaks(sql)).toBe(what);
+  });
+
+  it.each([
+    'CREATE TABLE x (id uuid NOT NULL, PRIMARY KEY (id))',
+    'ALTER TABLE payments ADD COLUMN x text',
+    "ALTER TABLE payments ADD COLUMN x text NOT NULL DEFAULT 'a', ADD COLUMN y text",
+    'ALTER TABLE payments ADD COLUMN x integer DEFAULT 1 NOT NULL',
+    'DROP INDEX payments_by_time',
+    "-- DROP TABLE payments\nINSERT INTO x VALUES ('RENAME')",
+  ])('that only adds is not: %s', (sql) => {
+    expect(breaks(sql)).toBeNull();
+  });
+
+  const names = readdirSync(folder).filter((name) => name >= first && /^\d/.test(name));
+  it('only adds, or removes what is listed here', () => {
+    const found = names.flatMap((name) =>
+      statementsOf(readFileSync(join(folder, name, 'migration.sql'), 'utf8'))
+        .map(breaks)
+        .flatMap((what) => (what === null || name in removals ? [] : [`${name} ${what}`])),
+    );
+    expect(found).toEqual([]);
+  });
+});
