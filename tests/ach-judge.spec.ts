@@ -26,7 +26,7 @@ interface Verdict {
   readonly problem: string;
 }
 
-const judge = goProgram('ach');
+const judge = await goProgram('ach');
 
 if (judge.path === null)
   describe(`before moov-io/ach (not here: ${judge.missing})`, () => {

@@ -50,7 +50,7 @@ else
     });
   });
 
-const judge = goProgram('bai2');
+const judge = await goProgram('bai2');
 
 if (judge.path === null)
   describe(`BAI2 before moov-io/bai2 (not here: ${judge.missing})`, () => {

@@ -1,4 +1,5 @@
 /** `pis` beside a running system and a Kafka. */
+import { spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -9,10 +10,11 @@ import { createTestDatabase, openTestPool, until } from '@pis/local-servers/test
 import { Kafka, logLevel } from 'kafkajs';
 import pg from 'pg';
 import { Api } from './support/api.js';
-import { pis, pisJson, startProcess } from './support/process.js';
+import { pis, pisJson, root, startProcess } from './support/process.js';
+import { sessionOf } from './support/readme.js';
 import { expectRefusal } from './support/refusal.js';
 import { provision } from './support/systems.js';
-import { readTopics } from './support/topics.js';
+import { readMessages, readTopics } from './support/topics.js';
 
 // Each command is a process of its own.
 jest.setTimeout(120_000);
@@ -53,6 +55,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
       { name: 'figures', position: expect.any(String), lag: 0, updatedAt: isoTime },
       { name: 'movements', position: expect.any(String), lag: 0, updatedAt: isoTime },
       { name: 'fees', position: expect.any(String), lag: 0, updatedAt: isoTime },
+      { name: 'history', position: expect.any(String), lag: 0, updatedAt: isoTime },
     ]);
     const before = await list();
     expect(before).toHaveLength(2);
@@ -71,6 +74,7 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
       report('figures'),
       report('movements'),
       report('fees'),
+      report('history'),
     ]);
     expect(await pisJson(['projections', 'rebuild', 'directory'], environment)).toEqual([
       report('directory'),
@@ -197,6 +201,40 @@ describe('on Kafka', () => {
     expect(sent).toHaveLength(2);
     expect(new Set(sent).size).toBe(1);
     expect(sent[0]).toContain('originator.created');
+
+    const history = 'billing.history';
+    const build = () => {
+      const { status: code, ...said } = spawnSync(
+        'bash',
+        ['--norc', '-e', '-c', `${sessionOf('history', 'docs/history.md')} --json`],
+        {
+          ...{ cwd: root, encoding: 'utf8', timeout: arrivalLimitMs },
+          env: { PATH: process.env['PATH'], ...env, HISTORY: history },
+        },
+      );
+      return { code, ...said };
+    };
+    const built = build();
+    expect({ ...(JSON.parse(built.stdout) as object), code: built.code }).toEqual({
+      ...report,
+      code: 0,
+    });
+    const messages = async () =>
+      (await readMessages(env)).filter(({ topic }) => topic === history).map(({ value }) => value);
+    const [first = ''] = await messages();
+    expect(sent[0]).toContain(first);
+    expect(JSON.parse(first)).toMatchObject({ eventType: 'originator.created' });
+    // Nothing is published twice by mistake, and after a failure it goes on where it was told to.
+    const written = `1 messages were written to ${env.KAFKA_PREFIX}${history}`;
+    expectRefusal(build(), `${written}: choose another name, or go on with --append`);
+    const into = [...range.slice(0, 4), '--topic', history, '--append'];
+    expect(await pisJson(['relay', 'replay', ...into], env)).toEqual(report);
+    expect(await messages()).toEqual([first, first]);
+    const deadLetters = [...range.slice(0, 4), '--topic', 'pis.payment-events.v1.dlq'];
+    expectRefusal(
+      await pis(['relay', 'replay', ...deadLetters], env),
+      'is a topic of dead letters',
+    );
     await pool.end();
     await database.drop();
   });

@@ -1,4 +1,4 @@
-/** `pis statements generate`, as an operator runs it. */
+/** `pis statements generate` and `restore`, as an operator runs them. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -81,19 +81,55 @@ it('makes the statement of an originator once, and stores what it recorded', asy
   expect(await pisJson(command, environment)).toEqual({
     statements: [{ originatorId, statementId, isNew: false }],
   });
-  const { rows } = await pool.query<{ data: { sha256: string; sizeBytes: number } }>(
-    `SELECT data FROM events WHERE type = 'StatementGenerated'`,
-  );
-  expect(rows).toHaveLength(1);
-  const key = statementKey({ organizationId, originatorId, statementId });
-  const hash = createHash('sha256');
-  for await (const bytes of postgresDocuments(pool, keyring).read(
-    key,
-    ownerOf.originator(originatorId),
-  ))
-    hash.update(bytes);
-  expect(rows[0]?.data.sha256).toBe(hash.digest('hex'));
+  const recorded = await recordedOne();
+  expect(recorded.data.sha256).toBe(await storedHash(statementId, recorded.data.documentId));
 });
+
+it('makes a lost document again, and stores no other bytes than the recorded ones', async () => {
+  const { statements } = await pisJson<{ statements: { statementId: string }[] }>(
+    generate(last, '--originator', originatorId),
+    environment,
+  );
+  const statementId = statements[0]?.statementId ?? '';
+  const { sha256, sizeBytes, documentId } = (await recordedOne()).data;
+  const documents = postgresDocuments(pool, keyring);
+  const key = statementKey({ organizationId, originatorId, statementId, documentId });
+  await documents.remove(key);
+  const audited = await pis(['audit', 'verify'], environment);
+  expect(audited).toMatchObject({ code: 1, stderr: '' });
+  expect(audited.stdout).toContain(
+    `documents row ${key}: the document of the statement is missing\n`,
+  );
+  const restore = ['statements', 'restore', '--id'];
+  expectRefusal(
+    await pis([...restore, randomUUID(), '--json'], environment),
+    /no statement has this ID/,
+  );
+  const restored = { statementId, sha256, sizeBytes };
+  expect(await pisJson([...restore, statementId], environment)).toEqual(restored);
+  expect(await storedHash(statementId, documentId)).toBe(sha256);
+  expect(await pisJson(['audit', 'verify'], environment)).toMatchObject({
+    ok: true,
+    readModels: { personalData: true, statements: { compared: 1, erased: 0 } },
+  });
+});
+
+async function recordedOne() {
+  const { rows } = await pool.query<{
+    data: { sha256: string; sizeBytes: number; documentId: string };
+  }>(`SELECT data FROM events WHERE type = 'StatementGenerated'`);
+  const [one, ...others] = rows;
+  if (one === undefined || others.length > 0) throw new Error('one statement is recorded');
+  return one;
+}
+
+async function storedHash(statementId: string, documentId: string): Promise<string> {
+  const key = statementKey({ organizationId, originatorId, statementId, documentId });
+  const hash = createHash('sha256');
+  const owner = ownerOf.originator(originatorId);
+  for await (const bytes of postgresDocuments(pool, keyring).read(key, owner)) hash.update(bytes);
+  return hash.digest('hex');
+}
 
 it('refuses months without a statement, and says why', async () => {
   const refused = async (month: { year: number; month: number }, of = originatorId) =>

@@ -43,6 +43,10 @@ const calls: Readonly<Record<string, (client: PisClient) => Promise<unknown>>> =
     for await (const part of exports.download(whole)) expect(part).toHaveLength(11);
   },
   cancelExport: ({ exports }) => exports.cancel(id),
+  getAuditKey: ({ audit }) => audit.verifierKey(),
+  listCheckpoints: ({ audit }) => audit.checkpointsPage(),
+  getConsistency: ({ audit }) => audit.consistency({ from: 1, to: 2 }),
+  getPaymentProof: ({ audit }) => audit.payment(id),
 };
 
 const files = { '/pdf': 'application/pdf', '/file': 'text/csv' } as const;

@@ -21,7 +21,8 @@ type True<Fact extends true> = Fact;
 
 type PaymentPage = client.PaymentFilter & client.PageQuery;
 type StatementPage = client.StatementFilter & client.PageQuery;
-type ContactPage = client.ContactFilter & client.PageQuery;
+type OriginatorPage = client.AsOf & client.PageQuery;
+type ContactPage = client.AsOf & client.ContactFilter & client.PageQuery;
 
 /** Checked by `npm run typecheck`. */
 export type InStep = [
@@ -40,6 +41,8 @@ export type InStep = [
 
   True<Shows<client.Originator, contracts.OriginatorView>>,
   True<Shows<client.Contact, contracts.ContactView>>,
+  True<Shows<client.OriginatorAsOf, contracts.OriginatorListItem>>,
+  True<Shows<client.ContactAsOf, contracts.ContactListItem>>,
   True<Shows<client.BankAccount, contracts.BankAccountView>>,
   True<Shows<client.LegalAddress, domain.LegalAddress>>,
   True<Shows<client.Payment, contracts.PaymentView>>,
@@ -61,9 +64,9 @@ export type InStep = [
   True<Takes<typeof contracts.exportCreateSchema, client.ExportCreateRequest>>,
   True<Takes<typeof contracts.webhookTestSchema, client.WebhookTestRequest>>,
   // Query parameters are text, and our arrays are read-only, so only the names can be compared.
-  True<Same<keyof PaymentPage, keyof z.input<typeof contracts.paymentListSchema>>>,
-  True<Same<keyof ContactPage, keyof z.input<typeof contracts.contactListSchema>>>,
-  True<Same<keyof client.PageQuery, keyof z.input<typeof contracts.originatorListSchema>>>,
+  True<Same<keyof PaymentPage, keyof z.input<typeof contracts.paymentListReadSchema>>>,
+  True<Same<keyof ContactPage, keyof z.input<typeof contracts.contactReadSchema>>>,
+  True<Same<keyof OriginatorPage, keyof z.input<typeof contracts.originatorReadSchema>>>,
   True<Same<keyof StatementPage, keyof z.input<typeof contracts.statementListSchema>>>,
   True<Shows<client.Statement, contracts.StatementView>>,
   True<

@@ -2,10 +2,13 @@
 import { until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { describeInBrowser } from './support/browser.js';
-import { type DashboardScenario, startDashboard } from './support/dashboard.js';
+import { type DashboardScenario, type DashboardUser, startDashboard } from './support/dashboard.js';
 import { heldPayment } from './support/held-payment.js';
+import { pisJson } from './support/process.js';
+import type { WatchedPage } from './support/watched-page.js';
 
 const limitMs = 480_000;
+const firstLoadBytesMax = 250_000;
 const idleWindowMs = 10_000;
 /** As of an idle system without a dashboard (idle.spec.ts). */
 const transactionsPerSecondMax = 8;
@@ -13,6 +16,8 @@ const transactionsPerSecondMax = 8;
 /** Charts by the beginning of their names, and their bars. The scenario has payments by ACH and RTP, all returned as R01. */
 const barsOf = {
   'Success rate by rail. ACH: ': 2,
+  // Two rails with four outcomes each.
+  'Outcomes by rail. ACH: ': 8,
   'Time to completion by rail. ACH: median ': 2,
   'Returns by reason. R01 Insufficient funds: ': 1,
 } as const;
@@ -21,6 +26,7 @@ describeInBrowser('Payments in the dashboard', () => {
   let scenario: DashboardScenario;
   beforeAll(async () => {
     scenario = await startDashboard({ settings: { PIS_RATE_LIMIT_PER_KEY: '0' } });
+    await fillPeriod();
   }, limitMs);
   afterAll(() => scenario?.close());
 
@@ -57,28 +63,38 @@ describeInBrowser('Payments in the dashboard', () => {
     await client.end();
   }
 
+  /** Payments of the last days, for the charts. */
+  async function fillPeriod(): Promise<void> {
+    const { organizationId } = scenario.system;
+    await sql(
+      `INSERT INTO payment_days (organization_id, status, day, direction, payment_rail,
+            return_reason_code, payments, amount_minor)
+          SELECT $1, status, (now() AT TIME ZONE 'UTC')::date - n, direction, rail,
+            CASE WHEN status = 'RETURNED' THEN 'R01' ELSE '' END,
+            1 + n % 5, 100000 * (1 + (n * 7 + length(direction)) % 9)
+          FROM generate_series(1, 60) AS n, unnest(ARRAY['INBOUND', 'OUTBOUND']) AS direction,
+            unnest(ARRAY['ACH', 'RTP']) AS rail,
+            unnest(ARRAY['COMPLETED', 'COMPLETED_LATE', 'FAILED', 'RETURNED', 'FAILED_IN_FLIGHT']) AS status
+          WHERE status = 'COMPLETED' OR (status <> 'COMPLETED_LATE' AND n % 11 = length(status) % 11)`,
+      [organizationId],
+    );
+    await sql(
+      `INSERT INTO payment_durations (organization_id, day, payment_rail, bucket, payments)
+          SELECT $1, (now() AT TIME ZONE 'UTC')::date - n, rail, 150 + n * 2, 3
+          FROM generate_series(1, 25) AS n, unnest(ARRAY['ACH', 'RTP']) AS rail`,
+      [organizationId],
+    );
+  }
+
+  /** The overview with all its charts. */
+  async function drawn({ page }: WatchedPage): Promise<void> {
+    for (const name of Object.keys(barsOf))
+      await page.getByRole('img', { name }).locator('.recharts-bar-rectangle').first().waitFor();
+  }
+
   it(
     'leads to the overview, which shows the figures of a period as charts and tables',
     async () => {
-      const { organizationId } = scenario.system;
-      await sql(
-        `INSERT INTO payment_days (organization_id, status, day, direction, payment_rail,
-              return_reason_code, payments, amount_minor)
-            SELECT $1, status, (now() AT TIME ZONE 'UTC')::date - n, direction, rail,
-              CASE WHEN status = 'RETURNED' THEN 'R01' ELSE '' END,
-              1 + n % 5, 100000 * (1 + (n * 7 + length(direction)) % 9)
-            FROM generate_series(1, 60) AS n, unnest(ARRAY['INBOUND', 'OUTBOUND']) AS direction,
-              unnest(ARRAY['ACH', 'RTP']) AS rail,
-              unnest(ARRAY['COMPLETED', 'COMPLETED_LATE', 'FAILED', 'RETURNED', 'FAILED_IN_FLIGHT']) AS status
-            WHERE status = 'COMPLETED' OR (status <> 'COMPLETED_LATE' AND n % 11 = length(status) % 11)`,
-        [organizationId],
-      );
-      await sql(
-        `INSERT INTO payment_durations (organization_id, day, payment_rail, bucket, payments)
-            SELECT $1, (now() AT TIME ZONE 'UTC')::date - n, rail, 150 + n * 2, 3
-            FROM generate_series(1, 25) AS n, unnest(ARRAY['ACH', 'RTP']) AS rail`,
-        [organizationId],
-      );
       const open = await scenario.signedIn('viewer');
       const { page } = open;
       await page.waitForURL('**/dashboard/overview');
@@ -109,16 +125,42 @@ describeInBrowser('Payments in the dashboard', () => {
       await open.close();
       for (const look of ['dark', 'phone', 'darkPhone'] as const) {
         const other = await scenario.signedIn('viewer', '/dashboard/overview', look);
-        for (const name of Object.keys(barsOf))
-          await other.page
-            .getByRole('img', { name })
-            .locator('.recharts-bar-rectangle')
-            .first()
-            .waitFor();
+        await drawn(other);
         await other.expectSound();
         await other.screenshot(`overview-${look}`);
         await other.close();
       }
+    },
+    limitMs,
+  );
+
+  it(
+    'loads less than 250 KB at first, without payments and with all charts',
+    async () => {
+      const { organizationId } = await pisJson<{ organizationId: string }>(
+        ['organization', 'create', '--name', 'Without payments'],
+        scenario.system.environment,
+      );
+      const without = await scenario.newUser('viewer', organizationId);
+      /** Signed in, with nothing cached. */
+      const bytesUntil = async (
+        who: 'viewer' | DashboardUser,
+        shown: (watched: WatchedPage) => Promise<void>,
+      ) => {
+        const watched = await scenario.session(who);
+        const loaded = await watched.loaded();
+        await watched.page.goto(`${scenario.origin}/dashboard/`);
+        await shown(watched);
+        await until(() => loaded.isComplete, { timeoutMs: limitMs, what: 'the last request' });
+        watched.expectQuiet();
+        await watched.close();
+        return loaded.bytes;
+      };
+      const empty = await bytesUntil(without, ({ page }) =>
+        page.getByText('No payments in this period').waitFor(),
+      );
+      expect(empty).toBeLessThan(firstLoadBytesMax);
+      expect(await bytesUntil('viewer', drawn)).toBeLessThan(firstLoadBytesMax);
     },
     limitMs,
   );

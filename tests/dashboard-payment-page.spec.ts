@@ -6,6 +6,7 @@ import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
 import { payable } from './support/payable.js';
 import { fillBankDetails, submitBankDetails } from './support/payer.js';
+import { requestedLink } from './support/requested-link.js';
 import { type Look, looks, type WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
@@ -182,6 +183,63 @@ describeInBrowser('The page of a payment', () => {
       await page.reload();
       await shown.waitFor();
       expect([asked, await showings(id)]).toEqual([3, 3]);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
+    'shows who opened a link, with address and browser, on a phone, too, and says to viewers that it is hidden from them',
+    async () => {
+      const { url, paymentId: id } = await requestedLink(scenario);
+      const payer = await scenario.open(new URL(url).pathname, 'phone');
+      await payer.close();
+      for (const look of ['desktop', 'phone'] as const) {
+        watched = await scenario.signedIn('operator', `/dashboard/payments/${id}`, look);
+        const visit = watched.page.getByRole('row', { name: /^Opened/ });
+        await visit.getByText('127.0.0.1', { exact: true }).waitFor();
+        await visit.getByText(/Mozilla\/5\.0 .*Chrome/).waitFor();
+        await watched.expectSound();
+        await watched.close();
+      }
+      watched = await scenario.signedIn('viewer', `/dashboard/payments/${id}`, 'phone');
+      const hidden = watched.page.getByRole('row', { name: /^Opened/ });
+      await hidden.getByText('Not shown to your role').waitFor();
+      expect(await hidden.getByText('127.0.0.1').count()).toBe(0);
+      await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
+    'shows on an open page who opens the link, though no event tells of it',
+    async () => {
+      const { url, paymentId: id } = await requestedLink(scenario);
+      watched = await scenario.session('operator');
+      ({ page } = watched);
+      let reads = 0;
+      page.on('response', (one) => {
+        if (one.url().endsWith(`/dashboard/api/payments/${id}`)) reads += 1;
+      });
+      /** A minute passes, and what was due in it is read. */
+      const minute = async () => {
+        const before = reads;
+        await page.clock.fastForward('01:00');
+        await until(() => reads > before, { timeoutMs: statusLimitMs, what: 'another read' });
+      };
+      await page.clock.install();
+      await page.goto(`${scenario.origin}/dashboard/payments/${id}`);
+      await page.getByText(url, { exact: true }).waitFor();
+      await page.evaluate('globalThis.stays = true');
+      // Past what is read because live updates have begun.
+      await until(() => reads >= 2, { timeoutMs: statusLimitMs, what: 'the first live update' });
+      await minute();
+      await page.clock.fastForward('01:00');
+      const payer = await scenario.open(new URL(url).pathname, 'phone');
+      await payer.close();
+      await minute();
+      await page.getByRole('row', { name: /^Opened/ }).waitFor();
+      expect(await watched.value('globalThis.stays')).toBe(true);
       watched.expectQuiet();
     },
     limitMs,

@@ -154,7 +154,7 @@ describeInBrowser('The controls of the dashboard', () => {
 
       const row = page.getByRole('row').filter({ hasText: 'Webhook admin' });
       await row.getByRole('button', { name: 'Revoke' }).click();
-      await page.getByRole('button', { name: 'Keep it' }).click();
+      await page.getByRole('button', { name: 'Not now' }).click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await row.getByText('Revoked').count()).toBe(0);
       expect(await answer()).toBe(200);

@@ -35,7 +35,7 @@ describeInBrowser('Attacks on the dashboard over HTTP', () => {
       });
       const { pathname } = new URL((await requested()).url);
       const right = pathname.slice('/pay/'.length);
-      const nearly = `${right.slice(0, -2)}${right.endsWith('A') ? 'Q' : 'A'}${right.at(-1)}`;
+      const nearly = `${right.slice(0, -2)}${right.at(-2) === 'A' ? 'Q' : 'A'}${right.at(-1)}`;
       for (const token of [random(), random(), nearly, right.slice(0, 42), `${right}A`])
         expect(await answerTo(token)).toEqual(expected);
       expect((await answerTo(random(), '/status')).status).toBe(404);

@@ -17,6 +17,7 @@ import { tablePlaces } from './support/everywhere.js';
 import { livingKeys, openedPlaces } from './support/living-keys.js';
 import { completed } from './support/payable.js';
 import { killPisOnce, pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
+import { provenLeaves } from './support/proofs.js';
 import { expectRefusal } from './support/refusal.js';
 
 // Each command waits until no process uses the keys any more.
@@ -368,7 +369,10 @@ describe('pis originator erase', () => {
     const paymentId = await pay(originatorId, contactId);
     await completed(client, [paymentId]);
     expect(await opensWith(name)).toContain('rail_file_parts.sealed, opened');
+    const proof = { client, environment, dir: dataDir };
+    const leaves = await provenLeaves(paymentId, proof);
     expect(await erase('originator', originatorId, overriding)).toMatchObject({ code: 0 });
+    expect(await provenLeaves(paymentId, proof)).toEqual(leaves);
 
     await until(async () => (await rowsWith(email)).length === 0, {
       timeoutMs: rewriteLimitMs,
@@ -385,4 +389,9 @@ describe('pis originator erase', () => {
       status: 404,
     });
   });
+});
+
+it('after all of these erasures an audit finds nothing in the log and in the read models', async () => {
+  const report = await pisJson<object>(['audit', 'verify'], environment);
+  expect(report).toMatchObject({ findings: [], readModels: { personalData: true } });
 });

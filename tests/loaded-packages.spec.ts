@@ -12,8 +12,9 @@ async function packagesLoadedBy(...args: string[]): Promise<readonly string[]> {
 }
 
 const eventStoreDbClients = ['@eventstore/db-client', '@kurrent/kurrentdb-client', '@grpc/grpc-js'];
+const kafkaClients = ['kafkajs', '@platformatic/kafka'];
 
-it('the apps load no client of EventStoreDB, no SSH, no trace exporter and no OpenID before they are configured to', async () => {
+it('the apps load no client of EventStoreDB or Kafka, no SSH, no trace exporter and no OpenID before they are configured to', async () => {
   const loaded = await packagesLoadedBy(
     ...[
       '--input-type=module',
@@ -24,6 +25,7 @@ it('the apps load no client of EventStoreDB, no SSH, no trace exporter and no Op
   expect(loaded).toContain('@nestjs/core');
   for (const name of [
     ...eventStoreDbClients,
+    ...kafkaClients,
     '@opentelemetry/sdk-trace-node',
     'ssh2',
     'openid-client',
@@ -32,18 +34,24 @@ it('the apps load no client of EventStoreDB, no SSH, no trace exporter and no Op
 });
 
 it.each([
-  ['organization create', ['kafkajs']],
-  ['api-key create', ['kafkajs']],
-  ['migrate', ['kafkajs']],
-  ['webhooks trigger', ['kafkajs']],
+  ['organization create', []],
+  ['api-key create', []],
+  ['migrate', []],
+  ['webhooks trigger', []],
   ['consumers list', []],
   ['dead-letters replay', []],
   ['relay replay', []],
-  ['rails files list', ['kafkajs', 'ssh2']],
+  ['rails files list', ['ssh2']],
 ])('pis %s loads neither Nest nor a client that it does not use', async (command, clients) => {
   const args = ['apps/cli/dist/main.js', ...command.split(' '), '--help'];
   const loaded = await packagesLoadedBy(...args);
   expect(loaded).toContain('commander');
-  for (const name of [...eventStoreDbClients, '@nestjs/core', 'fastify', ...clients])
+  for (const name of [
+    ...eventStoreDbClients,
+    ...kafkaClients,
+    '@nestjs/core',
+    'fastify',
+    ...clients,
+  ])
     expect(loaded).not.toContain(name);
 });

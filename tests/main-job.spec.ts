@@ -237,7 +237,7 @@ function mainJob(start: StartSystem): void {
       // Its last log lines and spans come while it ends.
       await system.stop();
       const texts = { tables, topics: messages, logs: system.logs(), traces: collector.text() };
-      for (const span of ['POST /v1/payments', 'rail-executor pis.', 'webhook attempt'])
+      for (const span of ['POST /v1/payments', 'process pis.', 'webhook attempt'])
         expect(texts.traces).toContain(`"${span}`);
       expect(texts.logs).toContain('shutting down');
       // Node's own warnings are log lines, too.

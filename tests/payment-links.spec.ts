@@ -376,6 +376,11 @@ function journey(start: StartSystem, { fee, shown }: Terms): void {
         const found = texts.traces.includes(`"traceId":"${traceId}"`);
         expect({ traceId, found }).toEqual({ traceId, found: true });
       }
+      const [creation, submission] = traceIds;
+      expect(submission).not.toBe(creation);
+      const postsOfPage = /"traceId":"([0-9a-f]{32})"[^{}]*"name":"POST \/pay\/:token"/g;
+      const posts = [...texts.traces.matchAll(postsOfPage)].map(([, traceId]) => traceId);
+      expect(posts).toContain(submission);
       expect(tokens).toHaveLength(4);
       for (const [place, text] of Object.entries(texts))
         for (const token of tokens)

@@ -72,6 +72,26 @@ describeInBrowser('The pages of payment links', () => {
     limitMs,
   );
 
+  it.each([
+    ['expires', () => server.advance(linkLifetimeMs), 'This link has expired'],
+    ['is canceled', () => server.links.change(token, { status: 'CANCELED' }), 'Page not found'],
+  ] as const)(
+    'takes amount and status off a page that is open when its link %s',
+    async (_what, end, title) => {
+      await open(phone);
+      await fill();
+      await submit();
+      await heading('Payment status');
+      await page.getByText('$1,240.98').waitFor();
+      // A reload that keeps to a fragment would load nothing.
+      await page.evaluate("location.hash = 'content'");
+      end();
+      await heading(title);
+      expect(await page.locator('body').textContent()).not.toContain('1,2');
+    },
+    limitMs,
+  );
+
   it(
     'works without JavaScript: problems beside the fields, submission, status by a link',
     async () => {

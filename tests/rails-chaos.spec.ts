@@ -113,7 +113,9 @@ class Chaos {
       // The last one of this line must be over.
       const line = victim === 'a file' ? 'files' : 'messages';
       await within(this.cuts[line], `cut of ${line}`);
-      this.cuts[line] = this.cut(victim);
+      const filesBefore = await this.auditor.files();
+      // Set before payments are allowed: all of their uploads might pass otherwise, and none be left to cut.
+      this.cuts[line] = this.cut(victim, filesBefore);
       this.stream.allow(allowed);
       return;
     }
@@ -142,14 +144,13 @@ class Chaos {
     this.note(victim);
   }
 
-  private async cut(victim: 'a file' | 'a message'): Promise<void> {
+  private async cut(victim: 'a file' | 'a message', filesBefore: number): Promise<void> {
     const { files, messages } = system.lines;
-    const before = await this.auditor.files();
     await (victim === 'a file' ? files : messages).cutNext(cutPlan(victim));
     this.note(victim);
     if (victim === 'a message') return;
     // The pause before the next try of a file doubles. Let it through before another upload is cut.
-    await until(async () => (await this.auditor.files()) > before, {
+    await until(async () => (await this.auditor.files()) > filesBefore, {
       ...{ timeoutMs: momentLimitMs, what: 'the file that was cut' },
     });
   }

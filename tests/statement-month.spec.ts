@@ -1,6 +1,6 @@
 /**
- * A month of 10,000 payments and 300 collections of fees with every outcome that the domain knows. The statement of the month must equal a
- * computation from the raw events that shares no code with it, to the cent.
+ * Two months of 10,000 payments and 300 collections of fees with every outcome that the domain knows. The statements must equal a
+ * computation from the raw events that shares no code with them, to the cent.
  */
 import { randomUUID } from 'node:crypto';
 import { postgresDocuments, statementKey } from '@pis/documents';
@@ -17,7 +17,8 @@ import {
   organizationExample,
   originatorExample,
   originatorParty,
-  stepsOfPaymentLives,
+  paymentEvents,
+  stepsOfRejectedLives,
 } from '@pis/domain/testing';
 import {
   beginning,
@@ -37,7 +38,7 @@ import {
 } from '@pis/local-servers/testing';
 import { directoryProjection, movementsProjection, ProjectionRunner } from '@pis/read-models';
 import { eventToAppend } from '@pis/read-models/testing';
-import { generateStatement } from '@pis/statements/generation';
+import { generateStatement, type GenerationContext } from '@pis/statements/generation';
 import { bytesOf, readPdf } from '@pis/statements/testing';
 import type pg from 'pg';
 
@@ -47,9 +48,16 @@ const collections = 300;
 const testLimitMs = 600_000;
 const organizationId = randomUUID();
 const originatorId = randomUUID();
-/** October in New York. */
-const from = '2026-10-01T04:00:00.000Z';
-const to = '2026-11-01T04:00:00.000Z';
+/** In New York. Everything begins in September. */
+const september = {
+  ...{ year: 2026, month: 9 },
+  ...{ from: '2026-09-01T04:00:00.000Z', to: '2026-10-01T04:00:00.000Z' },
+};
+const october = {
+  ...{ year: 2026, month: 10 },
+  ...{ from: september.to, to: '2026-11-01T04:00:00.000Z' },
+};
+type Period = Pick<typeof october, 'from' | 'to'>;
 const firstMs = Date.parse('2026-09-05T00:00:00.000Z');
 const creationSpanMs = 55 * 24 * 3_600_000;
 const stepMaxMs = 9 * 24 * 3_600_000;
@@ -88,7 +96,7 @@ afterAll(async () => {
 });
 
 it(
-  'gives a statement whose totals equal, to the cent, a computation from the raw events',
+  'gives statements whose totals equal, to the cent, a computation from the raw events',
   async () => {
     for (const runner of runners)
       expect(await runner.waitFor(await store.lastPosition(), 300_000)).toBe(true);
@@ -96,16 +104,20 @@ it(
     const documents = postgresDocuments(pool, keyring);
     const now = () => new Date('2026-12-20T00:00:00.000Z');
     const context = { store, pool, documents, by: systemContext('test'), now };
-    const made = await generateStatement(context, { originatorId, year: 2026, month: 10 });
-    if ('refused' in made) throw new Error(made.refused);
-    const { statement } = made;
-    const expected = await computedFromLog();
+    // The first month is generated with the one after it.
+    const { statement } = await generated(context, october);
+    const before = await generated(context, september);
+    expect(before.isNew).toBe(false);
+    expect(before.statement.figures).toEqual((await computedFromLog(september)).figures);
+    const expected = await computedFromLog(october);
     expect(statement.figures).toEqual(expected.figures);
     // The comparison means something only if everything happened.
+    expect([...expected.types].toSorted()).toEqual(Object.keys(payment.schemaVersions).toSorted());
     const { returnsIn, returnsOut, withoutMovement, collectionReturns } = expected.figures;
     for (const { count } of [returnsIn, returnsOut, withoutMovement, collectionReturns])
       expect(count).toBeGreaterThan(5);
     expect(expected.lateReturns).toBeGreaterThan(20);
+    expect(expected.lateRejections).toBeGreaterThan(5);
 
     const owner = ownerOf.originator(originatorId);
     const file = await bytesOf(documents.read(statementKey(statement), owner));
@@ -119,6 +131,12 @@ it(
   },
   testLimitMs,
 );
+
+async function generated(context: GenerationContext, { year, month }: typeof october) {
+  const made = await generateStatement(context, { originatorId, year, month });
+  if ('refused' in made) throw new Error(made.refused);
+  return made;
+}
 
 function parties(): Fact[] {
   const at = '2026-09-01T00:00:00.000Z';
@@ -138,18 +156,20 @@ function parties(): Fact[] {
 
 /** Every life of the domain in turn, whole or up to some step, with times and terms of its own. */
 function lives(random: Random): Fact[] {
-  const histories = stepsOfPaymentLives().map(({ history }) => history);
+  const histories = stepsOfRejectedLives().map(({ history }) => history);
   return Array.from({ length: payments }, (_, number) => {
     const paymentId = randomUUID();
     const terms = termsOf(paymentId, number, random);
     const history = histories[number % histories.length] ?? [];
-    return dated(`payment-${paymentId}`, history, terms, random);
+    const isCorrected = random(4) === 0 && history.at(-1)?.type === 'PaymentCompleted';
+    const events = isCorrected ? [...history, paymentEvents.corrected] : history;
+    return dated(`payment-${paymentId}`, events, terms, random);
   }).flat();
 }
 
 /** Lives without a link: nobody opens one for a collection. */
 function collectionLives(random: Random): Fact[] {
-  const histories = stepsOfPaymentLives()
+  const histories = stepsOfRejectedLives()
     .map(({ history }) => history)
     .filter(([first]) => first?.type === 'PaymentQueued');
   return Array.from({ length: collections }, (_, number) => {
@@ -222,11 +242,16 @@ class Tally {
   }
 }
 
-async function computedFromLog() {
+async function computedFromLog({ from, to }: Period) {
   const tally = new Tally();
   const references: string[] = [];
+  const types = new Set<string>();
   let lateReturns = 0;
-  for (const events of (await transfersOfLog('payment-')).values()) {
+  let lateRejections = 0;
+  for (const recorded of (await transfersOfLog('payment-')).values()) {
+    for (const { type, at } of recorded) if (at >= from && at < to) types.add(type);
+    // Of an account: no statement shows it.
+    const events = recorded.filter(({ type }) => type !== 'PaymentCorrected');
     const { terms, isLink } = termsInLog(events);
     const isIn = terms.direction === 'INBOUND';
     const charge = BigInt(terms.discountFeeMinor + terms.flatFeeMinor);
@@ -245,6 +270,7 @@ async function computedFromLog() {
       tally.add('withoutMovement', moves);
       references.push(reference);
     }
+    if (inMonth.some(({ type }) => type === 'PaymentRejectedLate')) lateRejections += 1;
     if (returned !== undefined && inMonth.includes(returned)) {
       tally.add(isIn ? 'returnsOut' : 'returnsIn', moves);
       fee('fees', BigInt(terms.returnFeeMinor));
@@ -262,12 +288,15 @@ async function computedFromLog() {
         tally.add(`${name}Due`, BigInt(terms.returnFeeMinor));
     }
   }
-  references.push(...(await collectionsInLog(tally)));
-  return { figures: figuresOf(tally), totalRow: totalRowOf(tally), references, lateReturns };
+  references.push(...(await collectionsInLog(tally, { from, to })));
+  return {
+    ...{ figures: figuresOf(tally), totalRow: totalRowOf(tally), references },
+    ...{ lateReturns, lateRejections, types },
+  };
 }
 
 /** @returns the references of their movements in the month */
-async function collectionsInLog(tally: Tally): Promise<readonly string[]> {
+async function collectionsInLog(tally: Tally, { from, to }: Period): Promise<readonly string[]> {
   const references: string[] = [];
   for (const events of (await transfersOfLog('collection-')).values()) {
     const { terms } = termsInLog(events);

@@ -114,11 +114,12 @@ withServer(`statements in S3${missing === null ? '' : `: ${missing}`}`, () => {
       );
       expect(listed).toMatchObject([{ statementId, originatorId: first }]);
       await expectDownload(statementId);
+      // The server keeps each object in a file, below a folder for each part of its name.
       const objects = readdirSync(path.join(server.dataDir, server.bucket, 'of/pis'), {
         recursive: true,
-        encoding: 'utf8',
-      });
-      expect(objects.filter((name) => name.includes(statementId))).toHaveLength(1);
+        withFileTypes: true,
+      }).filter((entry) => entry.isFile() && entry.parentPath.includes(statementId));
+      expect(objects).toHaveLength(1);
       const inDatabase = await pool.query('SELECT FROM document_chunks');
       expect(inDatabase.rowCount).toBe(0);
 

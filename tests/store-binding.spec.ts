@@ -46,7 +46,11 @@ it(
     await query(`DELETE FROM _prisma_migrations WHERE ${migration}`);
     const before = await query('SELECT position FROM event_log_head');
 
-    const bank = { PIS_BANKS_FILE: banksFile(base), BANK_PASSWORD: 'none' };
+    const bank = {
+      PIS_BANKS_FILE: banksFile(base),
+      BANK_PASSWORD: 'none',
+      PIS_AUDIT_KEY: randomBytes(32).toString('base64'),
+    };
     const production = { ...own, ...bank, PIS_ENVIRONMENT: 'production' };
     expectRefusal(await run(['tools/start.mjs'], production), 'PIS_ENVIRONMENT: ', 'the sandbox');
     const otherKey = { ...own, PIS_MASTER_KEY: randomBytes(32).toString('base64') };

@@ -104,6 +104,17 @@ export class DashboardScenario {
     look: Look = 'desktop',
     options: BrowserContextOptions = {},
   ): Promise<WatchedPage> {
+    const watched = await this.session(who, look, options);
+    await watched.page.goto(`${this.origin}${path}`);
+    return watched;
+  }
+
+  /** An empty page with a session. Its browser has loaded nothing yet. */
+  async session(
+    who: Who,
+    look: Look = 'desktop',
+    options: BrowserContextOptions = {},
+  ): Promise<WatchedPage> {
     const { email, password } = await this.userOf(who);
     const watched = await this.blank(look, options);
     // The page's own cookies are those of its context.
@@ -113,7 +124,6 @@ export class DashboardScenario {
       data: { email, password },
     });
     if (!answer.ok()) throw new Error(`sign-in: ${answer.status()} ${await answer.text()}`);
-    await watched.page.goto(`${this.origin}${path}`);
     return watched;
   }
 

@@ -4,9 +4,11 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -29,9 +31,15 @@ export function freshClone(folder: string): string {
   for (const file of listed.stdout.split('\0')) {
     if (file === '' || !existsSync(path.join(root, file))) continue;
     mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
-    copyFileSync(path.join(root, file), path.join(folder, file));
+    copy(path.join(root, file), path.join(folder, file));
   }
   return folder;
+}
+
+/** A link stays a link. */
+function copy(from: string, to: string): void {
+  if (lstatSync(from).isSymbolicLink()) symlinkSync(readlinkSync(from), to);
+  else copyFileSync(from, to);
 }
 
 /**

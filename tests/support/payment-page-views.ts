@@ -2,6 +2,8 @@
  * Every view of the pages of payment links, and how a browser gets there. A status of a payment or a kind of error
  * without a view does not compile.
  */
+import { randomBytes } from 'node:crypto';
+import { logoBytesMax } from '@pis/domain';
 import { StoreUnavailable } from '@pis/event-store';
 import { OrganizationLogos } from '@pis/read-models';
 import type { Page } from 'playwright-core';
@@ -156,10 +158,12 @@ function outage(error: Error) {
 }
 
 /** One pixel. The page stretches it to the size that is recorded. */
-const picture = Buffer.from(
+const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==',
   'base64',
 );
+/** As large as a logo may be, and no compression makes it smaller. Browsers ignore what follows the picture. */
+const picture = Buffer.concat([pixel, randomBytes(logoBytesMax - pixel.length)]);
 
 function withLogo({ app, links }: PagesServer): void {
   const logos = app.get(OrganizationLogos);

@@ -45,6 +45,7 @@ export const mayBeEmpty: Readonly<Record<string, string>> = {
   oidc_attempts_used: 'only with an OpenID provider; holds digests',
   statements: 'only of months that have ended; holds IDs, sizes and digests',
   statement_runs: 'as statements; holds months',
+  statement_attempts: 'as statements; holds IDs',
   documents: 'as statements; holds IDs, sizes and digests',
   document_writes: 'as documents; holds IDs',
   document_chunks: 'as documents; holds sealed bytes',

@@ -126,6 +126,9 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
         ...linkTags.map((tag) => `events.data, opened: token of ${tag}`).toSorted(),
         'events.data, opened: userAgent of selma',
         'events.data, opened: userAgent of ursula',
+        // Of what they did.
+        'events.metadata, opened: ip of selma',
+        'events.metadata, opened: ip of ursula',
         'user_sessions.sealed_client, opened: ip of selma',
         'user_sessions.sealed_client, opened: ip of ursula',
         'user_sessions.sealed_client, opened: userAgent of selma',
@@ -201,16 +204,17 @@ export function searched({ start, broker, ...options }: SearchOptions): void {
       places.set('answers', answers.join('\n'));
       const markers = [...run.markers, ...bait.markers, ...foreign.markers, correction];
       expect(foundIn(places, markers)).toEqual([]);
-      for (const span of [
-        'POST /v1/payments',
-        'rail-executor pis.',
-        'webhook attempt',
-        'POST /pay/:token',
-      ])
-        expect(places.get('traces')).toContain(`"${span}`);
-      expect(places.get('traces')).toContain('"kind":"in_flight"');
-      expect(places.get('logs')).toContain('"level":"debug"');
-      expect(places.get('/metrics')).toContain('pis_');
+      // Something of each is there. Only names are compared: the texts have many megabytes.
+      const expected = [
+        ...['POST /v1/payments', 'process pis.', 'webhook attempt', 'POST /pay/:token'].map(
+          (span) => ['traces', `"${span}`] as const,
+        ),
+        ['traces', '"kind":"in_flight"'],
+        ['logs', '"level":"debug"'],
+        ['/metrics', 'pis_'],
+      ] as const;
+      const has = ([place, text]: (typeof expected)[number]) => places.get(place)?.includes(text);
+      expect(expected.filter((one) => has(one) !== true)).toEqual([]);
     },
     searchLimitMs,
   );

@@ -9,14 +9,15 @@ import type { Mishap } from './unreliable-messages.js';
 
 const listPageMax = 100;
 
-interface ListedPayment {
+export interface ListedPayment {
   readonly paymentId: string;
   readonly status: string;
   readonly paymentRail: string;
   readonly paymentAmount: number;
 }
 
-async function listed(api: Api): Promise<readonly ListedPayment[]> {
+/** All payments that the list has. */
+export async function listed(api: Api): Promise<readonly ListedPayment[]> {
   const payments: ListedPayment[] = [];
   for (let cursor = ''; ; ) {
     const { status, body } = await api.call(

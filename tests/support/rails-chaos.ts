@@ -13,11 +13,12 @@ import { createTestDatabase, openTestPool, type Random, until } from '@pis/local
 import type pg from 'pg';
 import { Api } from './api.js';
 import { type CuttingLine, startCuttingLine } from './cutting-line.js';
-import { pisJson, readyLine, root, type RunningProcess, startCommand } from './process.js';
+import { pisJson } from './process.js';
 import { changedBanksFile } from './simulated-bank.js';
 import { provision } from './systems.js';
 import { startedWhole, type Undo } from './undo.js';
 import { startUnreliableMessages, type UnreliableMessages } from './unreliable-messages.js';
+import { startApp, Victim } from './victim.js';
 
 export interface RailsSystem {
   readonly api: Api;
@@ -56,54 +57,6 @@ const mishapsOneIn = 12;
 const lateMaxMs = 1_500;
 /** So that no hour and no weekend changes a rail. */
 const alwaysOpen = { sameDay: ['always'], standard: 'always', fedwire: 'always', swift: 'always' };
-
-/** A process that is started again whenever it was killed. */
-export class Victim {
-  private running: RunningProcess | null = null;
-  private starting: Promise<void>;
-  private readonly logs: string[] = [];
-  kills = 0;
-
-  constructor(private readonly begin: () => Promise<RunningProcess>) {
-    this.starting = this.start();
-  }
-
-  /** Resolves when it runs. */
-  up(): Promise<void> {
-    return this.starting;
-  }
-
-  /** SIGKILL, as soon as it runs. It is started again at once, which is not waited for. */
-  async kill(): Promise<void> {
-    await this.starting;
-    await this.end();
-    this.kills += 1;
-    this.starting = this.start();
-    // Whoever waits for it next hears of a failure.
-    this.starting.catch(() => undefined);
-  }
-
-  async stop(): Promise<void> {
-    await this.starting;
-    await this.end();
-  }
-
-  /** Of all its lives. */
-  log(): string {
-    return [...this.logs, this.running?.stderr() ?? ''].join('\n--- killed ---\n');
-  }
-
-  private async start(): Promise<void> {
-    this.running = await this.begin();
-  }
-
-  private async end(): Promise<void> {
-    if (this.running === null) return;
-    await this.running.kill();
-    this.logs.push(this.running.stderr());
-    this.running = null;
-  }
-}
 
 export function startRailsSystem(options: RailsSystemOptions): Promise<RailsSystem> {
   return startedWhole((undo) => startParts(options, undo));
@@ -160,14 +113,6 @@ async function startParts(
     ...{ lines, unreliable },
     killPostgres: () => killPostgres(postgres),
   };
-}
-
-/** The app that global setup has built, without its launcher: it starts in half the time. */
-function startApp(app: string, env: Readonly<Record<string, string>>): Promise<RunningProcess> {
-  const compiled = { NODE_COMPILE_CACHE: path.join(root, '.cache/compile') };
-  return startCommand(process.execPath, [`apps/${app}/dist/main.js`], {
-    ...{ env: { ...compiled, ...env }, cwd: root, readyLine },
-  });
 }
 
 async function killPostgres(server: Postgres): Promise<void> {

@@ -6,12 +6,13 @@ import { root } from './process.js';
 /** State of a checkout, which a session must neither find nor leave. */
 const own = ['.cache', '.data', '.git', '.nx'];
 
-/** The commands of one terminal: its ```sh blocks in the README, in order. */
-export function sessionOf(terminal: string): string {
-  const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+/** The commands of one terminal: its ```sh blocks in the README, or in another document, in order. */
+export function sessionOf(terminal: string, document = 'README.md'): string {
+  const readme = readFileSync(path.join(root, document), 'utf8');
   const block = new RegExp(`<!-- session: ${terminal} -->\n+\`\`\`sh\n(.*?)\n\`\`\``, 'gs');
   const commands = [...readme.matchAll(block)].map(([, text]) => text);
-  if (commands.length === 0) throw new Error(`README.md has no commands for terminal ${terminal}`);
+  if (commands.length === 0)
+    throw new Error(`${document} has no commands for terminal ${terminal}`);
   return commands.join('\n');
 }
 

@@ -42,6 +42,12 @@ export interface AccessibilityProblem {
   readonly nodes: readonly string[];
 }
 
+export interface Loaded {
+  readonly bytes: number;
+  /** Whether all requests so far have ended. */
+  readonly isComplete: boolean;
+}
+
 export interface WatchedPageOptions extends BrowserContextOptions {
   /** The origin of the page. Requests to any other are foreign. */
   readonly origin: string;
@@ -92,6 +98,33 @@ export class WatchedPage {
   /** The value of an expression in the page. Text, because the names of a browser are unknown here. */
   value<Value>(expression: string): Promise<Value> {
     return this.page.evaluate(expression);
+  }
+
+  /**
+   * What comes over the network from now on, compressed as it is sent and with its headers, as Chromium counts it. A
+   * new page has nothing cached. The stream of live updates does not end and does not count.
+   */
+  async loaded(): Promise<Loaded> {
+    const session = await this.page.context().newCDPSession(this.page);
+    const open = new Set<string>();
+    let bytes = 0;
+    session.on('Network.requestWillBeSent', ({ requestId, type }) => {
+      if (type !== 'EventSource') open.add(requestId);
+    });
+    session.on('Network.loadingFailed', ({ requestId }) => open.delete(requestId));
+    session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+      open.delete(requestId);
+      bytes += encodedDataLength;
+    });
+    await session.send('Network.enable');
+    return {
+      get bytes() {
+        return bytes;
+      },
+      get isComplete() {
+        return bytes > 0 && open.size === 0;
+      },
+    };
   }
 
   /** Problems that axe finds. The debugger's protocol runs it: the content security policy would not let the page. */

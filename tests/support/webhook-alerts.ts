@@ -2,10 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
+import { rulesFolder } from './metric-names.js';
 import { root } from './process.js';
 
-export const rulesFile = path.join(root, 'deploy/prometheus/webhooks.rules.yaml');
-export const rulesTestFile = path.join(root, 'deploy/prometheus/webhooks.test.yaml');
+export const rulesFile = path.join(rulesFolder, 'webhooks.rules.yaml');
+export const rulesTestFile = path.join(rulesFolder, 'webhooks.test.yaml');
 export const runbookPath = 'docs/runbooks/webhooks.md';
 
 export interface Alert {

@@ -252,3 +252,26 @@ describe('List filters', () => {
     },
   );
 });
+
+describe('Reads as of a time', () => {
+  it('audit-13 asOf takes a time in ISO 8601 that is not in the future', async () => {
+    const paymentId = await createPayment();
+    const { createdAt } = await getPayment(paymentId);
+    const paths = [
+      `/v1/payments/${paymentId}`,
+      '/v1/payments/',
+      '/v1/contacts/',
+      '/v1/originators/',
+    ];
+    for (const path of paths) {
+      const answerTo = (asOf: string) => call('GET', `${path}?asOf=${encodeURIComponent(asOf)}`);
+      expect([path, (await answerTo(createdAt)).status]).toEqual([path, 200]);
+      for (const wrong of ['noon', '2026-02-30', '9999-12-31T00:00:00Z'])
+        expect(problemsOf(await answerTo(wrong)).map((each) => each.split(' ')[0])).toEqual([
+          'asOf',
+        ]);
+    }
+    const before = new Date(Date.parse(createdAt) - 1).toISOString();
+    expectError(await call('GET', `/v1/payments/${paymentId}?asOf=${before}`), 404, 'NOT_FOUND');
+  });
+});

@@ -1,6 +1,104 @@
 /** Rules that tests outside the contract suite prove, alone or together with a contract test. */
 
 export const elsewhere = {
+  'audit-1': [
+    [
+      'apps/api-gateway/src/audit.pg.spec.ts',
+      'proves all events of a payment, its checkpoints and their consistency',
+    ],
+    [
+      'libs/audit/src/audit-log.pg.spec.ts',
+      'signs the whole log, in notes that node:crypto alone can verify',
+    ],
+  ],
+  'audit-2': [
+    [
+      'apps/api-gateway/src/audit.pg.spec.ts',
+      'proves all events of a payment, its checkpoints and their consistency',
+    ],
+    [
+      'libs/audit/src/audit-log.pg.spec.ts',
+      'signs the whole log, in notes that node:crypto alone can verify',
+    ],
+  ],
+  'audit-3': [
+    [
+      'libs/audit/src/audit-log.pg.spec.ts',
+      'signs the whole log, in notes that node:crypto alone can verify',
+    ],
+    [
+      'libs/audit/src/audit-log.pg.spec.ts',
+      'two processes together make one tree and one line of checkpoints',
+    ],
+  ],
+  'audit-4': [
+    [
+      'apps/api-gateway/src/audit.pg.spec.ts',
+      'proves all events of a payment, its checkpoints and their consistency',
+    ],
+    [
+      'apps/api-gateway/src/audit.pg.spec.ts',
+      'refuses sizes that no checkpoint has, and payments of others',
+    ],
+  ],
+  'audit-5': [
+    [
+      'apps/api-gateway/src/audit.pg.spec.ts',
+      'proves all events of a payment, its checkpoints and their consistency',
+    ],
+    ['libs/audit/src/audit-log.pg.spec.ts', 'finds the leaves of a payment among those of others'],
+  ],
+  'audit-6': [
+    ['libs/audit/src/leaf.spec.ts', 'hashes leaves and nodes as RFC 6962 says'],
+    [
+      'libs/audit/src/merkle-tree.spec.ts',
+      "gives the roots of RFC 6962's reference implementation at every size",
+    ],
+  ],
+  'audit-7': [
+    ['libs/audit/src/leaf.spec.ts', 'a leaf names the event and holds no personal data'],
+    [
+      'tests/erasure.spec.ts',
+      'is refused for a business, and erases an individual beside the contacts',
+    ],
+  ],
+  'audit-8': [
+    [
+      'libs/audit/src/audit-log.pg.spec.ts',
+      'signs the whole log, in notes that node:crypto alone can verify',
+    ],
+    ['libs/audit/src/verify/stored-event.spec.ts', 'a checkpoint is no leaf'],
+  ],
+  'audit-9': [
+    [
+      'libs/audit/src/verify/stored-event.spec.ts',
+      'computes the hashes that the store and the tree compute, of the sealed data',
+    ],
+    [
+      'libs/event-store/src/event-hash.spec.ts',
+      'is SHA-256 over JSON with sorted keys, so that anyone can compute it again',
+    ],
+  ],
+  'audit-10': [
+    ['tests/cli-audit.spec.ts', 'an auditor follows docs/audit.md, and the proofs in the PDF hold'],
+    ['tools/verifier.spec.mjs', 'exits with 0 or 1'],
+  ],
+  'audit-11': [
+    [
+      'tests/cli-audit.spec.ts',
+      'audit verify says that a whole log holds, also against a kept checkpoint',
+    ],
+    ['tests/cli-audit.spec.ts', 'audit verify names what was altered, with exit code 1'],
+  ],
+  'audit-12': [
+    [
+      'tests/cli-audit.spec.ts',
+      'audit verify finds a log that is not consistent with a kept checkpoint',
+    ],
+  ],
+  'audit-14': [
+    ['tests/cli-audit.spec.ts', 'audit show tells who did what with a payment, and when'],
+  ],
   'event-rule-3': [
     [
       'tests/collections.spec.ts',

@@ -185,6 +185,16 @@ export const running = {
     ],
   ],
   'variable-12': [[config, 'KAFKA_BROKERS is a list'], mainJob],
+  'variable-13': [
+    [
+      'libs/messaging/src/kafka-security.kafka.spec.ts',
+      'a user with a password by %s publishes and consumes over TLS',
+    ],
+    [
+      'libs/messaging/src/kafka-security.kafka.spec.ts',
+      'a client with a certificate publishes and consumes',
+    ],
+  ],
   'variable-14': [['apps/all-in-one/src/ready-line.spec.ts', 'links follow the public address']],
   'variable-15': [
     [provisioning, 'takes a given value as its first key'],
@@ -249,6 +259,12 @@ export const running = {
     ['libs/bank-rails/src/connections/banks-file.spec.ts', 'reads the sample of the documentation'],
     [config, 'production has no simulated bank'],
   ],
+  'variable-28': [
+    [
+      'libs/service-kit/src/audit-key.spec.ts',
+      'the sandbox creates an audit key once, and production refuses to start without one',
+    ],
+  ],
   'variable-27': [
     ['libs/documents/src/document-place.spec.ts', 'names PostgreSQL, or a bucket with a prefix'],
     [
@@ -270,7 +286,7 @@ export const running = {
   'variable-31': [
     [
       'libs/service-kit/src/tracing-export.spec.ts',
-      'sends the remaining spans when the app ends, under the name of the app',
+      'sends the remaining spans when the app ends, under the name of the app and with the attributes of the installation',
     ],
     [
       'libs/service-kit/src/tracing-off.spec.ts',
@@ -340,6 +356,14 @@ export const running = {
     [beside, 'topics are created once, and a second run reports that nothing is left to do'],
   ],
   'command-11': [projections],
+  'command-12': [
+    [
+      'tests/cli-audit.spec.ts',
+      'audit verify says that a whole log holds, also against a kept checkpoint',
+    ],
+    ['tests/cli-audit.spec.ts', 'audit show tells what was known at a time'],
+    ['tests/cli-audit.spec.ts', 'an auditor follows docs/audit.md, and the proofs in the PDF hold'],
+  ],
   'command-14': [['tests/cli-webhooks.spec.ts', 'sends a delivery again under its own id']],
   'command-16': [erasedEverywhere, [erasure, 'can be repeated']],
   'variable-26': [
