@@ -1,5 +1,5 @@
 /** The pure part of test.mjs. */
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 /** Concurrent test files. Tests wait more than they compute: four of them keep two cores busy. */
 export const workersMax = 4;
@@ -45,6 +45,31 @@ export function reportsByRoot({ testResults }, folders, workspace) {
       testResults: own,
     };
   });
+}
+
+/** More failed files than these are not the work of a busy machine. */
+const repeatedMax = 3;
+
+/**
+ * The failed files that CI runs once more, alone: those that start servers or whole systems, when they are few. Such a
+ * file may fail because its neighbors took the machine's two cores. A unit test has no such excuse.
+ * @param workspace the folder that the result is relative to
+ */
+export function filesToRepeat({ testResults }, workspace) {
+  const failed = testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ name }) => relative(workspace, name));
+  const mayRepeat = failed.every((file) => /\.(pg|kafka|esdb)\.spec\.ts$|^tests\//.test(file));
+  return mayRepeat && failed.length <= repeatedMax ? failed : [];
+}
+
+/** Jest's report with the results of files that ran again in the place of their first ones. */
+export function reportWithRepeated(first, second) {
+  const again = new Map(second?.testResults.map((result) => [result.name, result]));
+  return {
+    ...first,
+    testResults: first.testResults.map((result) => again.get(result.name) ?? result),
+  };
 }
 
 /** A file that failed, although none of its tests did. */

@@ -1,4 +1,12 @@
-import { jestArguments, reportsByRoot, rootArguments, summary, withoutNx } from './test-run.mjs';
+import {
+  filesToRepeat,
+  jestArguments,
+  reportsByRoot,
+  reportWithRepeated,
+  rootArguments,
+  summary,
+  withoutNx,
+} from './test-run.mjs';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import SlowestFirst, { slowest } from './jest/slowest-first.mjs';
@@ -85,6 +93,31 @@ describe('npm test', () => {
       '0 passed, 0 failed',
     ]);
     expect(reports[0].testResults).toEqual(testResults.slice(0, 3));
+  });
+
+  it('runs a few failed files with servers again, and no unit tests', () => {
+    const failed = (name) => ({ name: `/w/${name}`, status: 'failed', assertionResults: [] });
+    const passed = { name: '/w/libs/a/y.spec.ts', status: 'passed', assertionResults: [] };
+    const repeated = (...names) =>
+      filesToRepeat({ testResults: [passed, ...names.map(failed)] }, '/w');
+    const servers = ['libs/a/x.pg.spec.ts', 'libs/b/x.kafka.spec.ts', 'tests/idle.spec.ts'];
+    expect(repeated(...servers)).toEqual(servers);
+    expect(repeated(...servers, 'apps/c/x.esdb.spec.ts')).toEqual([]);
+    expect(repeated('tests/idle.spec.ts', 'libs/a/x.spec.ts')).toEqual([]);
+    expect(repeated()).toEqual([]);
+  });
+
+  it('counts the second result of a file that ran again, and the first when there is none', () => {
+    const result = (name, status) => ({ name, status, assertionResults: [{ status }] });
+    const first = {
+      testResults: [result('/w/a/x.pg.spec.ts', 'failed'), result('/w/a/y.spec.ts', 'passed')],
+    };
+    const counted = (second) =>
+      summary(reportsByRoot(reportWithRepeated(first, second), ['a'], '/w')).line;
+    const again = (status) => ({ testResults: [result('/w/a/x.pg.spec.ts', status)] });
+    expect(counted(again('passed'))).toBe('2 passed, 0 failed');
+    expect(counted(again('failed'))).toBe('1 passed, 1 failed');
+    expect(counted(null)).toBe('1 passed, 1 failed');
   });
 
   it('ends with a line that sums all reports, including a suite that could not run', () => {

@@ -12,7 +12,15 @@ import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
 import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { reportOf } from './nx/plugin.mjs';
-import { jestArguments, reportsByRoot, rootArguments, summary, workersMax } from './test-run.mjs';
+import {
+  filesToRepeat,
+  jestArguments,
+  reportsByRoot,
+  reportWithRepeated,
+  rootArguments,
+  summary,
+  workersMax,
+} from './test-run.mjs';
 import { allProjects, continueOnSupportedNode, ended, prepare, root, say } from './workspace.mjs';
 
 const jest = [
@@ -148,15 +156,22 @@ async function runJest(args, roots) {
   if (isWhole) for (const each of roots) rmSync(join(root, reportOf(each)), { force: true });
   if (roots.length > 0) await afterOtherRuns();
   const workers = roots.length === 0 ? workersBeside : workersMax;
-  const selected = [
-    ...jestArguments(args, { workers, mayBeNone: isWhole }),
-    '--json',
-    `--outputFile=${file}`,
-  ];
-  const limits = roots.length === 0 ? {} : { PIS_TEST_ROOTS: roots.join(delimiter) };
-  const code = await run([...jest, ...selected], { ...jestEnv, ...limits, TMPDIR: scratch });
-  const report = readReport(file, roots.length === 0 ? 'the run' : roots.join(', '));
+  const env = {
+    ...{ ...jestEnv, TMPDIR: scratch },
+    ...(roots.length === 0 ? {} : { PIS_TEST_ROOTS: roots.join(delimiter) }),
+  };
+  const toFile = ['--json', `--outputFile=${file}`];
+  const selected = [...jestArguments(args, { workers, mayBeNone: isWhole }), ...toFile];
+  let code = await run([...jest, ...selected], env);
+  let report = readReport(file, roots.length === 0 ? 'the run' : roots.join(', '));
   if (!isWhole || report === null) return { code, reports: [report] };
+  const repeated = process.env.CI === 'true' ? filesToRepeat(report, root) : [];
+  if (code !== 0 && repeated.length > 0) {
+    say(`running again, alone: ${repeated.join(', ')}`);
+    code = await run([...jest, '--runInBand', ...toFile, '--runTestsByPath', ...repeated], env);
+    report = reportWithRepeated(report, readReport(file, 'the second run'));
+    if (code === 0) say(`UNSTABLE, passed only when run alone: ${repeated.join(', ')}`);
+  }
   const reports = reportsByRoot(report, roots, root);
   mkdirSync(join(root, dirname(reportOf(roots[0]))), { recursive: true });
   for (const [index, each] of roots.entries())
