@@ -1,4 +1,5 @@
 /** What users do that changes no other stream is recorded with its actor before it happens, or does not happen. */
+import { AuditLog, noteSigner, wantCheckpoint } from '@pis/audit';
 import { type UserActionName, userActionNames, type UserRole, userRoles } from '@pis/domain';
 import { openAddresses, type RecordedEvent, StoreUnavailable } from '@pis/event-store';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
@@ -52,6 +53,15 @@ afterAll(async () => {
 async function actionsSince(after: string): Promise<readonly RecordedEvent[]> {
   const { events } = await board.store.readLog({ after, streamPrefixes: ['userAction-'] });
   return events;
+}
+
+/** As directory-projector does. */
+async function signLog(): Promise<void> {
+  const signer = noteSigner(Buffer.alloc(32, 7));
+  const log = new AuditLog({ store: board.store, pool: board.pool, signer });
+  while (await log.round());
+  await wantCheckpoint(board.pool, true);
+  while (await log.round());
 }
 
 /** Nothing can be recorded until `again` is called. */
@@ -329,6 +339,26 @@ it('evidence is one HTML file with the life of the payment, in which users stay 
   expect(reply.text).not.toContain(address);
   expect(reply.text).not.toContain('<script');
 });
+
+it(
+  'evidence as a PDF has the proofs of the payment attached, and is not there before they are',
+  async () => {
+    const { given, cookie } = await prepared('downloadEvidence');
+    const paymentId = given.ids?.['paymentId'] ?? '';
+    const download = () =>
+      board.call(`/payments/${paymentId}/evidence?format=pdf`, { method: 'GET', cookie, address });
+    expect((await download()).status).toBe(503);
+    await signLog();
+    const reply = await download();
+    expect([reply.status, reply.headers['content-type']]).toEqual([200, 'application/pdf']);
+    expect(reply.headers['content-disposition']).toBe(
+      `attachment; filename="payment-${paymentId}.pdf"`,
+    );
+    expect(reply.text.slice(0, 5)).toBe('%PDF-');
+    expect(reply.text).toContain('proofs.json');
+  },
+  limitMs,
+);
 
 it('the events of what a user does hold the address, sealed under the key of the user', async () => {
   const { given, cookie } = await prepared('createExport');

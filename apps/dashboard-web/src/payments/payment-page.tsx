@@ -73,8 +73,13 @@ export function PaymentPage() {
         <TimelineSection entries={page.data.timeline} />
         {mayAct ? (
           <Text size="sm">
+            Download evidence:{' '}
             <a href={`/dashboard/api/payments/${paymentId}/evidence`} download>
-              Download evidence
+              one page
+            </a>
+            {', '}
+            <a href={`/dashboard/api/payments/${paymentId}/evidence?format=pdf`} download>
+              PDF with proofs
             </a>
           </Text>
         ) : null}

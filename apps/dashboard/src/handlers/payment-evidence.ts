@@ -1,17 +1,19 @@
 /**
- * The life of a payment as one HTML file, for operators and whoever else may see visitors of links. Of the addresses, those of
+ * The life of a payment as one file, HTML or a PDF with proofs, for operators and whoever else may see visitors of links. Of the addresses, those of
  * API keys and payers are opened; a user of the dashboard alone sees the own ones.
  */
 import { Readable } from 'node:stream';
+import { proveStream } from '@pis/audit';
 import {
   htmlOfReport,
   type LifeSources,
   paymentLife,
   type PaymentLife,
+  proofBundle,
   reportOfLife,
 } from '@pis/audit/life';
 import { listArchive } from '@pis/bank-rails/connections';
-import { payment as payments } from '@pis/domain';
+import { payment as payments, streamIdOf } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { notFound } from '@pis/http-api';
 import { deliveriesOfEvents } from '@pis/webhook-deliveries';
@@ -28,6 +30,9 @@ export interface EvidenceServices {
 
 /** Of one payment. */
 const filesMax = 1_000;
+/** For a checkpoint that covers the payment. */
+const proofWait = { timeoutMs: 8_000, pollMs: 250 } as const;
+const contentTypes = { html: 'text/html; charset=utf-8', pdf: 'application/pdf' } as const;
 
 export function evidenceHandlers({
   store,
@@ -37,18 +42,33 @@ export function evidenceHandlers({
   const records = repository(store, payments);
   const sources = sourcesOf(store, pool);
   return {
-    async downloadEvidence({ organizationId, user, ids: { paymentId }, by, reply }) {
+    async downloadEvidence({ organizationId, user, ids: { paymentId }, query, by, reply }) {
       const { state } = await records.load(paymentId);
       if (state?.organizationId !== organizationId) throw notFound('payment');
       const action = { name: 'downloadEvidence', user, subject: { paymentId } } as const;
-      const life = await actions.run(action, by, () => paymentLife(sources, paymentId, null));
-      if (life === null) throw notFound('payment');
+      const { format } = query;
+      const file = await actions.run(action, by, async () => {
+        const life = await paymentLife(sources, paymentId, null);
+        if (life === null) throw notFound('payment');
+        return format === 'pdf'
+          ? pdfOf(withoutUsers(life))
+          : htmlOfReport(reportOfLife(withoutUsers(life)));
+      });
       reply
-        .type('text/html; charset=utf-8')
-        .header('Content-Disposition', `attachment; filename="payment-${paymentId}.html"`);
-      return Readable.from([htmlOfReport(reportOfLife(withoutUsers(life)))]);
+        .type(contentTypes[format])
+        .header('Content-Disposition', `attachment; filename="payment-${paymentId}.${format}"`);
+      return Readable.from([file]);
     },
   };
+
+  /** @throws StoreUnavailable when no checkpoint covers the payment in time */
+  async function pdfOf(life: PaymentLife): Promise<Buffer> {
+    const { paymentId } = life;
+    const proof = await proveStream({ store, pool }, streamIdOf('payment', paymentId), proofWait);
+    const { pdfOfReport } = await import('@pis/audit/evidence');
+    const bundle = proofBundle(paymentId, proof);
+    return pdfOfReport(reportOfLife(life), { bundle, createdAt: new Date() });
+  }
 }
 
 function withoutUsers(life: PaymentLife): PaymentLife {
