@@ -1,25 +1,50 @@
-/** Keeps the tree of the audit log up with the log, and signs its checkpoints. */
+/** Keeps the tree of the audit log up with the log, signs its checkpoints, and says when it cannot. */
 import { AuditBroken, type AuditLog } from '@pis/audit';
-import { type Logger, Repeating } from '@pis/service-kit';
+import { type Logger, type MetricsRegistry, Repeating } from '@pis/service-kit';
+import { Gauge } from 'prom-client';
 
-const pollMs = 2_000;
-const retryMs = 5_000;
+const usualPauses = {
+  pollMs: 2_000,
+  retryMs: 5_000,
+  /** Only a person can mend what the signing stopped for. */
+  brokenRetryMs: 30_000,
+} as const;
+
+export type SignedLog = Pick<AuditLog, 'round' | 'hasUnsigned'>;
+
+export interface AuditWorkerOptions {
+  readonly audit: SignedLog;
+  readonly logger: Logger;
+  readonly metrics: MetricsRegistry;
+  /** Milliseconds of a clock that never goes back. */
+  readonly nowMs?: () => number;
+  readonly pauses?: Readonly<Record<keyof typeof usualPauses, number>>;
+}
 
 export class AuditWorker {
   private readonly repeating: Repeating;
+  private readonly pauses: Readonly<Record<keyof typeof usualPauses, number>>;
+  private readonly nowMs: () => number;
+  private isBroken = false;
+  /** Since when events wait for a checkpoint; null while none does. */
+  private unsignedSinceMs: number | null = null;
 
-  constructor(audit: Pick<AuditLog, 'round'>, logger: Logger) {
+  constructor(private readonly options: AuditWorkerOptions) {
+    this.pauses = options.pauses ?? usualPauses;
+    this.nowMs = options.nowMs ?? (() => performance.now());
     this.repeating = new Repeating({
-      round: async () => ((await audit.round()) ? 0 : pollMs),
-      failed(error) {
-        if (error instanceof AuditBroken)
-          logger.error(
-            { err: error },
-            'the log differs from what was signed: nothing more is signed',
-          );
-        else logger.warn({ err: error }, 'no checkpoint of the log could be signed yet');
-        return retryMs;
-      },
+      round: () => this.round(),
+      failed: (error) => this.failed(error),
+    });
+    gauge(options.metrics, {
+      name: 'pis_audit_signing_broken',
+      help: '1 after the log differed from what was signed, until a checkpoint holds again',
+      value: () => (this.isBroken ? 1 : 0),
+    });
+    gauge(options.metrics, {
+      name: 'pis_audit_unsigned_seconds',
+      help: 'How long events have waited for a signed checkpoint; 0 when none does',
+      value: () => (this.nowMs() - (this.unsignedSinceMs ?? this.nowMs())) / 1_000,
     });
   }
 
@@ -31,4 +56,46 @@ export class AuditWorker {
   async stop(): Promise<void> {
     await this.repeating.stop();
   }
+
+  private async round(): Promise<number> {
+    const { audit, logger } = this.options;
+    const hasMore = await audit.round();
+    if (audit.hasUnsigned) this.unsignedSinceMs ??= this.nowMs();
+    else this.unsignedSinceMs = null;
+    // Between two checkpoints a broken log also gives rounds without an error.
+    if (this.isBroken && !audit.hasUnsigned) {
+      this.isBroken = false;
+      logger.info('the log is the one that was signed: checkpoints are signed again');
+    }
+    return hasMore ? 0 : this.pauses.pollMs;
+  }
+
+  private failed(error: unknown): number {
+    const { logger } = this.options;
+    this.unsignedSinceMs ??= this.nowMs();
+    if (!(error instanceof AuditBroken)) {
+      logger.warn({ err: error }, 'no checkpoint of the log could be signed yet');
+      return this.pauses.retryMs;
+    }
+    if (!this.isBroken)
+      logger.error({ err: error }, 'the log differs from what was signed: nothing more is signed');
+    this.isBroken = true;
+    return error.hasMore ? 0 : this.pauses.brokenRetryMs;
+  }
+}
+
+function gauge(
+  metrics: MetricsRegistry,
+  {
+    name,
+    help,
+    value,
+  }: { readonly name: string; readonly help: string; readonly value: () => number },
+): void {
+  new Gauge({
+    ...{ name, help, registers: [metrics] },
+    collect() {
+      this.set(value());
+    },
+  });
 }

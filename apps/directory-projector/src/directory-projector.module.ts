@@ -62,10 +62,16 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
         },
         {
           provide: AuditWorker,
-          inject: [EVENT_STORE, PG_POOL, LOGGER],
-          useFactory: (store: EventStore, pool: pg.Pool, logger: Logger) => {
+          inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS],
+          useFactory: (
+            store: EventStore,
+            pool: pg.Pool,
+            logger: Logger,
+            metrics: MetricsRegistry,
+          ) => {
             const signer = noteSigner(auditKeyFrom(config));
-            return new AuditWorker(new AuditLog({ store, pool, signer }), logger);
+            const audit = new AuditLog({ store, pool, signer });
+            return new AuditWorker({ audit, logger, metrics });
           },
         },
       ],

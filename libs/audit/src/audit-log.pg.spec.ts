@@ -289,6 +289,21 @@ it('signs no log that differs from what was signed', async () => {
   expect(await newestCheckpoint(store)).toMatchObject({ treeSize: 3 });
 });
 
+it('knows whether events wait for a checkpoint, also in a process that has just started', async () => {
+  await append(3);
+  nowMs += 60_000;
+  await catchUp();
+  expect(log.hasUnsigned).toBe(false);
+  await append(1);
+  await catchUp();
+  expect(log.hasUnsigned).toBe(true);
+  nowMs += 60_000;
+  await catchUp();
+  const another = newLog();
+  await catchUp(another);
+  expect([log.hasUnsigned, another.hasUnsigned]).toEqual([false, false]);
+});
+
 it('passes pages that hold events of other systems alone, and signs what is behind them', async () => {
   // As EventStoreDB answers: so many events looked at, none of them ours.
   const foreignPages = 3;

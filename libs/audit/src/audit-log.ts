@@ -38,6 +38,14 @@ const checkpointEveryMs = 60_000;
 /** The log is not the one that was signed: a person must find out why. */
 export class AuditBroken extends Error {
   override readonly name = 'AuditBroken';
+
+  constructor(
+    message: string,
+    /** The tree has not reached the end of the log, and goes on growing. */
+    readonly hasMore: boolean,
+  ) {
+    super(message);
+  }
 }
 
 export class AuditLog {
@@ -53,6 +61,14 @@ export class AuditLog {
   private behindSinceMs: number | null = null;
 
   constructor(private readonly options: AuditLogOptions) {}
+
+  /**
+   * Whether the tree is another one than that of the newest checkpoint, as far as this process knows. Before the first
+   * checkpoint was looked for, only an empty tree is known to need none.
+   */
+  get hasUnsigned(): boolean {
+    return this.tree !== null && this.tree.size !== this.signed.size;
+  }
 
   /**
    * Reads one page of the log, and signs when a checkpoint is due: at the end of the log, or once a minute on a long
@@ -156,12 +172,16 @@ export class AuditLog {
     if (size > signedSize && isDue()) {
       const stored = (at: number) => rootAt(at, (nodes) => storedNodes(pool, nodes));
       if (previous !== null && (await stored(signedSize)).toString('base64') !== previous.rootHash)
-        throw new AuditBroken(`The first ${signedSize} events are not those that were signed.`);
+        throw new AuditBroken(
+          `The first ${signedSize} events are not those that were signed.`,
+          !isEnd,
+        );
       const root = tree.root();
       if (!root.equals(await stored(size)))
-        throw new AuditBroken(`The stored tree of ${size} events is not that of the log.`);
+        throw new AuditBroken(`The stored tree of ${size} events is not that of the log.`, !isEnd);
       const by = { signer, now: now() };
       const isAppended = await appendCheckpoint(store, { size, root }, previous, by);
+      if (isAppended) this.signed = { size, atMs: nowMs };
       // A process with a former key may have started since, and ended.
       if (isAppended && verifierKey !== signer.verifierKey)
         await announceKey(pool, signer.verifierKey);
@@ -173,7 +193,10 @@ export class AuditLog {
   private async checkLength(signedSize: number): Promise<void> {
     const size = (await readTree(this.options.pool))?.size ?? 0;
     if (size < signedSize)
-      throw new AuditBroken(`The log has ${size} events, and ${signedSize} of them were signed.`);
+      throw new AuditBroken(
+        `The log has ${size} events, and ${signedSize} of them were signed.`,
+        false,
+      );
   }
 }
 
