@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { processIdentity } from '../plain/process-identity.mjs';
-import { freePort } from './free-port.js';
+import { freePorts } from './free-port.js';
 import { startGuardian, type Guardian } from './guardian.js';
 import { kafkaPrograms, type KafkaPrograms } from './kafka-jars.js';
 import { endOf, runLogged, sizeOf, textSince } from './run-logged.js';
@@ -111,12 +111,14 @@ async function prepareBroker(
   folder: string,
   options: KafkaOptions,
 ): Promise<Broker> {
-  const [port, controllerPort] = [await freePort(), await freePort()];
+  const listenerNames = Object.keys(options.listeners ?? {});
+  const [port = 0, controllerPort = 0, ...otherPorts] = await freePorts(2 + listenerNames.length);
   const config = join(folder, 'server.properties');
   const log = join(folder, 'broker.log');
   mkdirSync(folder, { recursive: true });
-  const listenerPorts: Record<string, number> = {};
-  for (const name of Object.keys(options.listeners ?? {})) listenerPorts[name] = await freePort();
+  const listenerPorts = Object.fromEntries(
+    listenerNames.map((name, index) => [name, otherPorts[index] ?? 0]),
+  );
   const controller = options.joins?.cluster.controller ?? `127.0.0.1:${controllerPort}`;
   const properties = {
     ...serverProperties(port, controllerPort, folder),
