@@ -10,7 +10,7 @@ const usualPauses = {
   brokenRetryMs: 30_000,
 } as const;
 
-export type SignedLog = Pick<AuditLog, 'round' | 'hasUnsigned'>;
+export type SignedLog = Pick<AuditLog, 'round' | 'hasUnsigned' | 'isBroken'>;
 
 export interface AuditWorkerOptions {
   readonly audit: SignedLog;
@@ -62,8 +62,8 @@ export class AuditWorker {
     const hasMore = await audit.round();
     if (audit.hasUnsigned) this.unsignedSinceMs ??= this.nowMs();
     else this.unsignedSinceMs = null;
-    // Between two checkpoints a broken log also gives rounds without an error.
-    if (this.isBroken && !audit.hasUnsigned) {
+    // A broken log also gives rounds without an error, and may have as many events as were signed.
+    if (this.isBroken && !audit.isBroken) {
       this.isBroken = false;
       logger.info('the log is the one that was signed: checkpoints are signed again');
     }

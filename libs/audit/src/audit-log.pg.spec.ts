@@ -304,6 +304,48 @@ it('knows whether events wait for a checkpoint, also in a process that has just 
   expect([log.hasUnsigned, another.hasUnsigned]).toEqual([false, false]);
 });
 
+it('is broken until a comparison holds, also while the log has as many events as were signed', async () => {
+  await append(2);
+  const streamId = await append(3);
+  await catchUp();
+  await pool.query('DELETE FROM events WHERE stream_id = $1', [streamId]);
+  await pool.query('UPDATE event_log_head SET position = (SELECT max(position) FROM events)');
+  await append(1);
+  nowMs += 60_000;
+  const audit = newLog();
+  await expect(catchUp(audit)).rejects.toThrow('The log has 3 events, and 5 of them were signed.');
+  await append(2);
+  await expect(catchUp(audit)).rejects.toThrow(
+    'The first 5 events are not those that were signed.',
+  );
+  expect(audit.isBroken).toBe(true);
+  await expect(catchUp(newLog())).rejects.toThrow(AuditBroken);
+  expect(await newestCheckpoint(store)).toMatchObject({ treeSize: 5 });
+});
+
+it('signs again once the log is the one that was signed', async () => {
+  const streamId = await append(3);
+  await catchUp();
+  const set = (number: number) =>
+    pool.query(`UPDATE events SET data = $2::json WHERE stream_id = $1 AND revision = 1`, [
+      streamId,
+      JSON.stringify({ number }),
+    ]);
+  await set(9);
+  await forgetTree(pool);
+  const audit = newLog();
+  await expect(catchUp(audit)).rejects.toThrow(AuditBroken);
+  await append(2);
+  await set(1);
+  await forgetTree(pool);
+  await catchUp(audit);
+  expect(audit.isBroken).toBe(false);
+  expect(await newestCheckpoint(store)).toMatchObject({
+    treeSize: 5,
+    rootHash: (await rootOfLog(5)).toString('base64'),
+  });
+});
+
 it('passes pages that hold events of other systems alone, and signs what is behind them', async () => {
   // As EventStoreDB answers: so many events looked at, none of them ours.
   const foreignPages = 3;

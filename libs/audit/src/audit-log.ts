@@ -8,7 +8,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type EventStore, type LogPage, type Position, type RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { appendCheckpoint, newestCheckpoint } from './checkpoints.js';
+import { appendCheckpoint, type Checkpoint, newestCheckpoint } from './checkpoints.js';
 import { checkpointStream, hashOfLeaf, leafOf } from './leaf.js';
 import { GrowingTree, rootAt, type TreeNode } from './merkle-tree.js';
 import type { NoteSigner } from './note.js';
@@ -59,6 +59,8 @@ export class AuditLog {
   private signed = { size: 0, atMs: -Infinity };
   /** Since when the end of the log is looked for; null once it was found. */
   private behindSinceMs: number | null = null;
+  /** Since a comparison failed, and until one succeeds. */
+  private hasFailed = false;
 
   constructor(private readonly options: AuditLogOptions) {}
 
@@ -68,6 +70,11 @@ export class AuditLog {
    */
   get hasUnsigned(): boolean {
     return this.tree !== null && this.tree.size !== this.signed.size;
+  }
+
+  /** Whether the log differed from what was signed when the two were compared last. */
+  get isBroken(): boolean {
+    return this.hasFailed;
   }
 
   /**
@@ -80,6 +87,7 @@ export class AuditLog {
     try {
       return await this.advance();
     } catch (error) {
+      if (error instanceof AuditBroken) this.hasFailed = true;
       // What was computed may not have been stored.
       this.tree = null;
       throw error;
@@ -156,12 +164,14 @@ export class AuditLog {
     const { size } = tree;
     const nowMs = now().getTime();
     this.behindSinceMs = isEnd ? null : (this.behindSinceMs ?? nowMs);
+    // Only a comparison tells that the log is whole again.
+    const isAsked = checkpointWanted || this.hasFailed;
     const isDue = () =>
-      checkpointWanted ||
+      isAsked ||
       (isEnd && size - this.signed.size >= checkpointEveryEvents) ||
       nowMs - Math.max(this.signed.atMs, this.behindSinceMs ?? -Infinity) >= checkpointEveryMs;
     // An idle log costs no read of the checkpoints.
-    if ((size === this.signed.size && !checkpointWanted) || !isDue()) return;
+    if ((size === this.signed.size && !isAsked) || !isDue()) return;
     const previous = await newestCheckpoint(store);
     const signedSize = previous?.treeSize ?? 0;
     this.signed = {
@@ -169,16 +179,9 @@ export class AuditLog {
       atMs: previous === null ? -Infinity : Date.parse(previous.createdAt),
     };
     if (size < signedSize) return isEnd ? this.checkLength(signedSize) : undefined;
+    await this.compare(tree, previous, isEnd);
     if (size > signedSize && isDue()) {
-      const stored = (at: number) => rootAt(at, (nodes) => storedNodes(pool, nodes));
-      if (previous !== null && (await stored(signedSize)).toString('base64') !== previous.rootHash)
-        throw new AuditBroken(
-          `The first ${signedSize} events are not those that were signed.`,
-          !isEnd,
-        );
       const root = tree.root();
-      if (!root.equals(await stored(size)))
-        throw new AuditBroken(`The stored tree of ${size} events is not that of the log.`, !isEnd);
       const by = { signer, now: now() };
       const isAppended = await appendCheckpoint(store, { size, root }, previous, by);
       if (isAppended) this.signed = { size, atMs: nowMs };
@@ -187,6 +190,27 @@ export class AuditLog {
         await announceKey(pool, signer.verifierKey);
     }
     if (checkpointWanted) await wantCheckpoint(pool, false);
+  }
+
+  /** @throws AuditBroken when the tree does not begin with the one that was signed; StoreUnavailable */
+  private async compare(
+    tree: GrowingTree,
+    previous: Checkpoint | null,
+    isEnd: boolean,
+  ): Promise<void> {
+    const stored = async (size: number) =>
+      (await rootAt(size, (nodes) => storedNodes(this.options.pool, nodes))).toString('base64');
+    if (previous !== null && (await stored(previous.treeSize)) !== previous.rootHash)
+      throw new AuditBroken(
+        `The first ${previous.treeSize} events are not those that were signed.`,
+        !isEnd,
+      );
+    if (tree.root().toString('base64') !== (await stored(tree.size)))
+      throw new AuditBroken(
+        `The stored tree of ${tree.size} events is not that of the log.`,
+        !isEnd,
+      );
+    this.hasFailed = false;
   }
 
   /** Another process may have gone on and signed since this one has read the tree. */
