@@ -26,6 +26,9 @@ function fileOf(content: unknown): string {
   return file;
 }
 
+/** Of 28 processes, one after the other. */
+const helpLimitMs = 300_000;
+
 describe('on a separate database', () => {
   const originator = {
     entityType: 'BUSINESS',
@@ -61,44 +64,48 @@ describe('on a separate database', () => {
   const createKey = (...rest: string[]) =>
     plain('api-key', 'create', '--organization', organizationId, '--type', 'read_only', ...rest);
 
-  it('every command has help, and an unknown one is refused with the list of commands', async () => {
-    const commands = [
-      [],
-      ['organization', 'create'],
-      ['originator', 'create'],
-      ['api-key', 'create'],
-      ['api-key', 'revoke'],
-      ['api-key', 'list'],
-      ['user', 'create'],
-      ['user', 'list'],
-      ['user', 'disable'],
-      ['user', 'reset'],
-      ['migrate'],
-      ['event-store', 'check'],
-      ['event-store', 'apply'],
-      ['kafka', 'apply'],
-      ['projections', 'rebuild'],
-      ['projections', 'status'],
-      ['dead-letters', 'replay'],
-      ['rails', 'notifications', 'list'],
-      ['rails', 'notifications', 'retry'],
-      ['rails', 'files', 'list'],
-      ['rails', 'files', 'show'],
-      ['rails', 'files', 'forget'],
-      ['store', 'rebind'],
-      ['webhooks', 'redeliver'],
-      ['webhooks', 'listen'],
-      ['webhooks', 'trigger'],
-    ];
-    for (const command of commands) {
-      const help = await pis([...command, '--help'], {});
-      expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' });
-      expect(help.stdout).toContain(`Usage: ${['pis', ...command].join(' ')}`);
-      if (command.length > 0) expect(help.stdout).toContain('--json');
-    }
-    expectRefusal(await pis(['frobnicate'], {}), /unknown command 'frobnicate'/, /Commands:/);
-    expectRefusal(await pis(['organization', 'create'], {}), /required option '--name/);
-  });
+  it(
+    'every command has help, and an unknown one is refused with the list of commands',
+    async () => {
+      const commands = [
+        [],
+        ['organization', 'create'],
+        ['originator', 'create'],
+        ['api-key', 'create'],
+        ['api-key', 'revoke'],
+        ['api-key', 'list'],
+        ['user', 'create'],
+        ['user', 'list'],
+        ['user', 'disable'],
+        ['user', 'reset'],
+        ['migrate'],
+        ['event-store', 'check'],
+        ['event-store', 'apply'],
+        ['kafka', 'apply'],
+        ['projections', 'rebuild'],
+        ['projections', 'status'],
+        ['dead-letters', 'replay'],
+        ['rails', 'notifications', 'list'],
+        ['rails', 'notifications', 'retry'],
+        ['rails', 'files', 'list'],
+        ['rails', 'files', 'show'],
+        ['rails', 'files', 'forget'],
+        ['store', 'rebind'],
+        ['webhooks', 'redeliver'],
+        ['webhooks', 'listen'],
+        ['webhooks', 'trigger'],
+      ];
+      for (const command of commands) {
+        const help = await pis([...command, '--help'], {});
+        expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' });
+        expect(help.stdout).toContain(`Usage: ${['pis', ...command].join(' ')}`);
+        if (command.length > 0) expect(help.stdout).toContain('--json');
+      }
+      expectRefusal(await pis(['frobnicate'], {}), /unknown command 'frobnicate'/, /Commands:/);
+      expectRefusal(await pis(['organization', 'create'], {}), /required option '--name/);
+    },
+    helpLimitMs,
+  );
 
   it('prints readable lines without --json', async () => {
     const { code, stdout } = await plain('organization', 'create', '--name', 'Another');
