@@ -255,8 +255,11 @@ export async function openWorld({
     /** Makes all waiting work of the payment due now: its pause and a dead executor's lease are over. */
     timePasses: (paymentId: string) =>
       pool.query(
-        `UPDATE rail_pending SET deadline_at = least(deadline_at, now()),
-                overdue_at = CASE WHEN overdue_at IS NOT NULL THEN least(overdue_at, now()) END
+        // The columns have milliseconds: now() would be rounded to a time that may be ahead.
+        `UPDATE rail_pending
+            SET deadline_at = least(deadline_at, date_trunc('milliseconds', now())),
+                overdue_at = CASE WHEN overdue_at IS NOT NULL
+                  THEN least(overdue_at, date_trunc('milliseconds', now())) END
           WHERE payment_id = $1`,
         [paymentId],
       ),
