@@ -16,6 +16,7 @@ import {
 } from '@pis/contracts';
 import { contact as contacts, originator as originators, payment as payments } from '@pis/domain';
 import { type EventStore, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
+import { Turns } from '@pis/http-api';
 import {
   type directoryAsOf,
   type DirectoryAsOf,
@@ -33,6 +34,13 @@ import {
 const streamsMax = 100;
 /** How long a list waits for its projection. A list of the past is complete, or it is not answered. */
 const waitMaxMs = 1_000;
+/**
+ * Of an organization: a list reads the streams of a whole page, and clients can make those of contacts long. The other
+ * organizations must not wait for that.
+ */
+const listTurns = { atOnceMax: 4, sizeMax: 200 } as const;
+/** Of payments with one label, which a client chooses. What follows is on further pages. */
+const labeledReadsMax = 10;
 
 type PageOfPayments = PageRequest & { readonly limit: number };
 type Pool = Parameters<typeof directoryAsOf>[0];
@@ -41,6 +49,7 @@ export class AsOf {
   private readonly paymentStreams;
   private readonly contactStreams;
   private readonly originatorStreams;
+  private readonly turns = new Turns(listTurns);
 
   constructor(
     readonly store: EventStore,
@@ -54,36 +63,44 @@ export class AsOf {
     this.originatorStreams = repository(store, originators);
   }
 
-  /** @throws StoreUnavailable */
-  async contacts(
+  /** @throws StoreUnavailable, RateLimited */
+  contacts(
     organizationId: string,
     filter: ContactFilter,
     at: string,
     page: PageRequest,
   ): Promise<ListPage<ContactListItem>> {
-    await this.complete('directory', at);
-    const listed = await this.directory.contacts(organizationId, filter, at, page);
-    const states = await statesOf(this.contactStreams, listed.items, at);
-    return { ...listed, items: states.map((state) => shown(contactView(state))) };
+    return this.turns.take(organizationId, async () => {
+      await this.complete('directory', at);
+      const listed = await this.directory.contacts(organizationId, filter, at, page);
+      const states = await statesOf(this.contactStreams, listed.items, at);
+      return { ...listed, items: states.map((state) => shown(contactView(state))) };
+    });
   }
 
-  /** @throws StoreUnavailable */
-  async originators(
+  /** @throws StoreUnavailable, RateLimited */
+  originators(
     organizationId: string,
     at: string,
     page: PageRequest,
   ): Promise<ListPage<OriginatorListItem>> {
-    await this.complete('directory', at);
-    const listed = await this.directory.originators(organizationId, at, page);
-    const states = await statesOf(this.originatorStreams, listed.items, at);
-    return { ...listed, items: states.map((state) => shown(originatorView(state))) };
+    return this.turns.take(organizationId, async () => {
+      await this.complete('directory', at);
+      const listed = await this.directory.originators(organizationId, at, page);
+      const states = await statesOf(this.originatorStreams, listed.items, at);
+      return { ...listed, items: states.map((state) => shown(originatorView(state))) };
+    });
   }
 
   /**
    * Only the status and the rail of a payment change. Without a filter by them, the list is that of the present, up to
-   * the time. With one, it comes from the history. @throws StoreUnavailable
+   * the time. With one, it comes from the history. @throws StoreUnavailable, RateLimited
    */
-  async payments(
+  payments(...asked: Parameters<AsOf['paymentsInTurn']>): Promise<ListPage<PaymentListItem>> {
+    return this.turns.take(asked[0], () => this.paymentsInTurn(...asked));
+  }
+
+  private async paymentsInTurn(
     organizationId: string,
     filter: PaymentFilter,
     at: string,
@@ -121,8 +138,8 @@ export class AsOf {
   }
 
   /**
-   * Payments with a label are few, so all of them are read until the page is full. The history has no index by label,
-   * which every change of a status would write.
+   * Payments with a label are few, so they are read until the page is full, but only so many in a request: then the
+   * page is shorter than its limit. The history has no index by label, which every change of a status would write.
    */
   private async labeled(
     organizationId: string,
@@ -131,8 +148,10 @@ export class AsOf {
     { limit, after }: PageOfPayments,
   ): Promise<ListPage<PaymentListItem>> {
     const found: PaymentListItem[] = [];
-    for (let place: ListCursor | null | undefined = after; place !== null; ) {
-      const page = { limit: streamsMax, after: place };
+    let place: ListCursor | null | undefined = after;
+    for (let reads = 0; place !== null; reads += 1) {
+      if (reads >= labeledReadsMax && place !== undefined) return { items: found, next: place };
+      const page: PageOfPayments = { limit: streamsMax, after: place };
       const { items, next } = await this.created(organizationId, constant, at, page);
       const matches = items.filter(
         (item) =>

@@ -36,16 +36,20 @@ import {
   notFound,
   Operation,
   Query,
+  Turns,
 } from '@pis/http-api';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import type pg from 'pg';
 
 /** For a checkpoint that covers a payment: the signer looks every two seconds. */
 const proofWait = { timeoutMs: 8_000, pollMs: 250 } as const;
+/** Of an organization: a proof that waits asks the database again and again. */
+const proofTurns = { atOnceMax: 8, sizeMax: 200 } as const;
 
 @Controller()
 export class AuditController {
   private readonly payments;
+  private readonly proofs = new Turns(proofTurns);
 
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
@@ -106,10 +110,9 @@ export class AuditController {
     const { state } = await this.payments.load(paymentId);
     if (state?.organizationId !== organizationId) throw notFound('payment');
     const streamId = `${streamPrefixOf('payment')}${paymentId}`;
-    const { checkpoint, events } = await proveStream(
-      { store: this.store, pool: this.pool },
-      streamId,
-      proofWait,
+    const source = { store: this.store, pool: this.pool };
+    const { checkpoint, events } = await this.proofs.take(organizationId, () =>
+      proveStream(source, streamId, proofWait),
     );
     return answer({
       checkpoint: checkpoint.note,

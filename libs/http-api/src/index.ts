@@ -39,4 +39,5 @@ export {
   idIn,
   now,
 } from './requests.js';
+export { type TurnLimits, Turns } from './turns.js';
 export { ServedWebhookTests } from './webhook-tests.js';

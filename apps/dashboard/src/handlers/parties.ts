@@ -14,12 +14,12 @@ import {
   type Given,
   granted,
   type OwnWrites,
+  Turns,
 } from '@pis/http-api';
 import { type DirectoryQuery, OrganizationLogos, searchContacts } from '@pis/read-models';
 import type pg from 'pg';
 import type { ContactPage, partyOperations } from '../operations/parties.js';
 import { type Handlers, Paged } from '../routes.js';
-import { Turns } from '../turns.js';
 
 export interface PartyServices {
   readonly pool: pg.Pool;
@@ -39,7 +39,7 @@ const searchesMax = 20;
 
 export function partyHandlers(services: PartyServices): Handlers<keyof typeof partyOperations> {
   const { contacts, accounts, originators, lists, query } = services;
-  const searches = new Turns(searchesMax);
+  const searches = new Turns({ atOnceMax: 1, sizeMax: searchesMax });
   const logos = new OrganizationLogos(services.pool);
   return {
     async getLogo({ organizationId }) {

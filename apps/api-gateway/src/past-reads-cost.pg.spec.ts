@@ -1,0 +1,113 @@
+/** What reads of the past may cost: no key may take the gateway from the other organizations. */
+import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
+import { signLog } from './testing/audit.js';
+import { createContact, type Gateway, startGatewayWithDatabase } from './testing/gateway.js';
+import { codeOf, createPayer, idOf, idsOf, type Payer } from './testing/payments.js';
+
+const limitMs = 120_000;
+const requests = 40;
+const listsAtOnceMax = 4;
+const proofsAtOnceMax = 8;
+
+/** Holds the reads of streams. */
+function heldStore() {
+  const held: (() => void)[] = [];
+  const memory = memoryEventStore();
+  let closedFor: string | null = null;
+  let reads = 0;
+  const store: EventStore = {
+    ...memory,
+    readStream: async (streamId, options) => {
+      if (streamId.startsWith('payment-')) reads += 1;
+      if (streamId === closedFor) await new Promise<void>((resolve) => held.push(resolve));
+      return memory.readStream(streamId, options);
+    },
+  };
+  return {
+    ...{ store, held, reads: () => reads },
+    close: (streamId: string) => (closedFor = streamId),
+    open() {
+      closedFor = null;
+      for (const release of held.splice(0)) release();
+    },
+  };
+}
+
+let gateway: Gateway;
+let payer: Payer;
+let other: Payer;
+const gate = heldStore();
+
+beforeAll(async () => {
+  gateway = await startGatewayWithDatabase({
+    store: gate.store,
+    changes: { PIS_REQUEST_TIMEOUT_MS: limitMs },
+  });
+  payer = await createPayer(gateway);
+  other = await createPayer(gateway);
+});
+afterAll(() => gateway?.close());
+
+const now = () => new Date().toISOString();
+
+it.each(['payment', 'contact'])(
+  'reads few lists of %ss of an organization as of a time at once, and those of others beside them',
+  async (kind) => {
+    for (const one of [payer, other]) await one.pay();
+    const paymentId = idOf(await payer.pay());
+    const contactId = await createContact(gateway, payer.tenant, { firstName: kind });
+    const ask = ({ tenant }: Payer) =>
+      gateway.call(`/v1/${kind}s/?limit=1&asOf=${now()}`, { tenant });
+    gate.close(`${kind}-${kind === 'payment' ? paymentId : contactId}`);
+    const asked = Array.from({ length: requests }, () => ask(payer));
+    await until(() => gate.held.length >= listsAtOnceMax, { timeoutMs: limitMs });
+    for (let again = 0; again < requests; again += 1) expect(codeOf(await ask(other))).toBe('200');
+    expect(gate.held).toHaveLength(listsAtOnceMax);
+    gate.open();
+    expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
+  },
+  limitMs,
+);
+
+it(
+  'makes few proofs of an organization at once',
+  async () => {
+    const paymentId = idOf(await payer.pay());
+    gate.close(`payment-${paymentId}`);
+    const asked = Array.from({ length: requests }, () =>
+      gateway.call(`/v1/payments/${paymentId}/proof`, payer),
+    );
+    // All of them read whose payment it is.
+    await until(() => gate.held.length >= requests, { timeoutMs: limitMs });
+    const mine = gate.held.splice(0);
+    for (const release of mine) release();
+    await until(() => gate.held.length >= proofsAtOnceMax, { timeoutMs: limitMs });
+    expect(gate.held).toHaveLength(proofsAtOnceMax);
+    gate.open();
+    await signLog(gateway);
+    const codes = (await Promise.all(asked)).map(codeOf);
+    expect(new Set(codes)).toEqual(new Set(['200']));
+  },
+  limitMs,
+);
+
+it(
+  'reads a bounded number of payments with one label for a request, and the rest on further pages',
+  async () => {
+    const body = payer.body({ externalPaymentId: 'same' });
+    const count = 1_010;
+    for (let made = 0; made < count; made += 10)
+      await Promise.all(Array.from({ length: 10 }, () => payer.pay({ body })));
+    const query = `externalPaymentId=same&status=BLOCKED&limit=1&asOf=${now()}`;
+    const before = gate.reads();
+    const first = await payer.list(`?${query}`);
+    expect([codeOf(first), idsOf(first)]).toEqual(['200', []]);
+    expect(gate.reads() - before).toBeLessThanOrEqual(1_000);
+    const cursor = first.body?.meta?.pagination?.nextCursor;
+    const second = await payer.list(`?${query}&cursor=${cursor}`);
+    expect(idsOf(second)).toEqual([]);
+    expect(second.body?.meta?.pagination?.nextCursor).toBeNull();
+  },
+  limitMs,
+);
