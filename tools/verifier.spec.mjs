@@ -34,6 +34,58 @@ it('refuses bundles with events left out, in another order, or of another key', 
   expect(() => verifyBundle(text, signed().verifierKey)).toThrow('of another key');
 });
 
+it('refuses values of other types that read like the right ones', () => {
+  const { checkpoint } = bundle;
+  for (const other of [{ paymentId: [paymentId] }, { checkpoint: [checkpoint] }])
+    expect(accepts(`${JSON.stringify({ ...bundle, ...other }, null, 2)}\n`)).toBe(false);
+});
+
+it('refuses a signed leaf that another parser may read differently', () => {
+  const streamId = `payment-${paymentId}`;
+  const [first, second] = [0, 1].map((revision) => leafOf({ streamId, revision }));
+  const accepted = (leaf) => {
+    const { verifierKey, bundle } = signedLog([first, leaf, second]);
+    const only = { ...bundle, events: bundle.events.slice(0, 1) };
+    try {
+      return verifyBundle(`${JSON.stringify(only, null, 2)}\n`, verifierKey).events === 1;
+    } catch {
+      return false;
+    }
+  };
+  const changed = (from, to) => Buffer.from(first.toString('latin1').replace(from, to), 'latin1');
+  expect(accepted(first)).toBe(true);
+  for (const [from, to] of [
+    ['"PaymentQueued"', '"PaymentReturned","type":"PaymentQueued"'],
+    ['PaymentQueued', 'Payment\xffQueued'],
+    ['"revision":0', '"revision":0.0'],
+    ['"type"', ' "type"'],
+    [/,"type".*/, '}'],
+  ])
+    expect([from, accepted(changed(from, to))]).toEqual([from, false]);
+});
+
+it('prints what a bundle says without the control characters in it', () => {
+  const line = '\r\x1b[2Kok: 9 events \u202e\x9b31m';
+  const leaf = leafOf({ streamId: `payment-${paymentId}`, revision: line });
+  const events = [{ ...bundle.events[0], leaf: leaf.toString('base64') }];
+  const folder = mkdtempSync(path.join(tmpdir(), 'pis-verifier-'));
+  try {
+    const file = path.join(folder, 'bundle.json');
+    for (const hostile of [`${JSON.stringify({ ...bundle, events }, null, 2)}\n`, `{${line}`]) {
+      writeFileSync(file, hostile);
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [script, file, '--key', verifierKey],
+        { encoding: 'utf8' },
+      );
+      expect([status, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^[^\p{C}]+\n$/u);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 it('exits with 0 or 1', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'pis-verifier-'));
   try {
@@ -65,7 +117,19 @@ function signed() {
     { streamId: 'organization-1', revision: 0 },
     { streamId: `payment-${paymentId}`, revision: 0 },
     { streamId: `payment-${paymentId}`, revision: 1 },
-  ].map((leaf) => Buffer.from(JSON.stringify(leaf)));
+  ].map(leafOf);
+  return signedLog(leaves);
+}
+
+function leafOf({ streamId, revision }) {
+  const eventHash = 'ab'.repeat(32);
+  const recordedAt = '2026-11-21T09:00:00.000Z';
+  const leaf = { eventHash, id: paymentId, recordedAt, revision, streamId, type: 'PaymentQueued' };
+  return Buffer.from(JSON.stringify(leaf));
+}
+
+/** A log of three leaves. The bundle has the last two. */
+function signedLog(leaves) {
   const [a, b, c] = leaves.map((leaf) => sha256(Buffer.of(0), leaf));
   const left = sha256(Buffer.of(1), a, b);
   const root = sha256(Buffer.of(1), left, c).toString('base64');

@@ -13,6 +13,8 @@ import { pathToFileURL } from 'node:url';
 
 class Invalid extends Error {}
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 function argumentsOf(given) {
   const at = given.indexOf('--key');
   const key = at === -1 ? undefined : given[at + 1];
@@ -38,6 +40,10 @@ export function verifyBundle(text, key) {
   // One way to write a bundle, so that no byte of it is beyond the proof.
   if (text !== `${JSON.stringify(bundle, null, 2)}\n`)
     throw new Invalid('the bundle is not written as pis audit export writes it');
+  // Values of other types would read the same in a comparison of texts.
+  if (typeof bundle.paymentId !== 'string' || !uuid.test(bundle.paymentId))
+    throw new Invalid('paymentId is not a UUID');
+  if (typeof bundle.checkpoint !== 'string') throw new Invalid('the checkpoint is not a text');
   const tree = checkpointOf(bundle.checkpoint, keyOf(key));
   if (bundle.treeSize !== tree.size) throw new Invalid('treeSize is not that of the checkpoint');
   const streamId = `payment-${bundle.paymentId}`;
@@ -45,7 +51,7 @@ export function verifyBundle(text, key) {
   for (const [revision, given] of bundle.events.entries()) {
     const event = fields(given, ['index', 'leaf', 'proof']);
     const bytes = bytesOf(event.leaf);
-    checkLeaf(bytes.toString('utf8'), { streamId, revision });
+    checkLeaf(bytes, { streamId, revision });
     const path = event.proof.map(bytesOf);
     const root = rootOf(sha256(Buffer.of(0), bytes), event.index, tree.size, path);
     if (root === null || !root.equals(tree.root))
@@ -84,12 +90,18 @@ function checkpointOf(note, { name, keyHash, publicKey }) {
   if (!bytes.subarray(0, 4).equals(keyHash)) throw new Invalid('the checkpoint is of another key');
   if (!verify(null, Buffer.from(text), publicKey, bytes.subarray(4)))
     throw new Invalid('the signature of the checkpoint is wrong');
-  if (!/^[1-9]\d{0,15}$/.test(size)) throw new Invalid('the checkpoint has no size');
+  if (!/^[1-9]\d{0,15}$/.test(size) || !Number.isSafeInteger(Number(size)))
+    throw new Invalid('the checkpoint has no size');
   return { size: Number(size), root: bytesOf(root) };
 }
 
-function checkLeaf(text, expected) {
-  const leaf = JSON.parse(text);
+const leafFields = ['eventHash', 'id', 'recordedAt', 'revision', 'streamId', 'type'];
+
+/** Canonical JSON: whoever reads the leaf with another parser reads the same. */
+function checkLeaf(bytes, expected) {
+  const leaf = fields(JSON.parse(bytes.toString('utf8')), leafFields);
+  if (!bytes.equals(Buffer.from(JSON.stringify(leaf))))
+    throw new Invalid('a leaf is not canonical JSON');
   for (const [field, value] of Object.entries(expected))
     if (leaf[field] !== value)
       throw new Invalid(`a leaf has the ${field} ${leaf[field]}, not ${value}`);
@@ -122,6 +134,11 @@ function sha256(...parts) {
   return createHash('sha256').update(Buffer.concat(parts)).digest();
 }
 
+/** For a terminal, which would obey control characters of the bundle and turn the direction of a line. */
+function shown(text) {
+  return text.replace(/\p{C}/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
+}
+
 if (
   process.argv[1] !== undefined &&
   import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href
@@ -131,6 +148,7 @@ if (
     const { streamId, treeSize, events } = verifyBundle(textOf(file), key);
     console.log(`ok: ${events} events of ${streamId} are in the log of ${treeSize} events`);
   } catch (error) {
-    console.error(error instanceof Invalid ? error.message : `the bundle is malformed: ${error}`);
+    const reason = error instanceof Invalid ? error.message : `the bundle is malformed: ${error}`;
+    console.error(shown(reason));
     process.exitCode = 1;
   }
