@@ -1,7 +1,7 @@
 /** `pis`: the operator's command (docs/specification.md, rules command-1 ff.). */
 import { ConfigurationError, onWarning } from '@pis/service-kit/stores';
 import { Command, CommanderError } from 'commander';
-import { CommandFailed, describe } from './output.js';
+import { CommandFailed, describe, shown } from './output.js';
 
 /** PostgreSQL's codes for a table, column or function that is not there. */
 const schemaMissing = ['42P01', '42703', '42883'];
@@ -61,7 +61,8 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else {
     const expected = error instanceof CommandFailed || error instanceof ConfigurationError;
-    process.stderr.write(`pis: ${expected ? error.message : describe(error) + hint(error)}\n`);
+    const reason = expected ? error.message : describe(error) + hint(error);
+    process.stderr.write(`pis: ${shown(reason)}\n`);
     process.exitCode = 1;
   }
 }

@@ -1,4 +1,5 @@
 /** The output of every command: `--json`, and failures with a reason. */
+import { visibleJson, visibleText } from '@pis/audit/life';
 import type { Command } from 'commander';
 
 /** An expected failure: the message goes to stderr, the exit code is 1. */
@@ -16,18 +17,23 @@ export function withJson(command: Command): Command {
 
 /** One line of JSON, or `name: value` lines for a person. */
 export function print(result: unknown, { json }: OutputOptions): void {
-  process.stdout.write(json ? `${JSON.stringify(result)}\n` : `${human(result)}\n`);
+  process.stdout.write(json ? `${visibleJson(JSON.stringify(result))}\n` : `${human(result)}\n`);
 }
 
 function human(result: unknown): string {
   if (Array.isArray(result)) return result.length === 0 ? 'none' : result.map(human).join('\n\n');
-  if (typeof result !== 'object' || result === null) return String(result);
+  if (typeof result !== 'object' || result === null) return shown(String(result));
   return Object.entries(result)
     .map(
       ([name, value]) =>
-        `${name}: ${typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)}`,
+        `${name}: ${shown(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value))}`,
     )
     .join('\n');
+}
+
+/** A text of several lines stays one. Its lines are indented, so that none looks like another field. */
+export function shown(text: string): string {
+  return text.split('\n').map(visibleText).join('\n    ');
 }
 
 /**

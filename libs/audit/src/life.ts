@@ -6,3 +6,4 @@ export * from './life/payment-diff.js';
 export * from './life/report.js';
 export * from './life/report-html.js';
 export * from './life/proof-bundle.js';
+export * from './life/visible-text.js';

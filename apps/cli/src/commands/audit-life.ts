@@ -1,6 +1,5 @@
 /** `pis audit show`, `timeline` and `diff`: a payment's life as text, JSON, HTML, or a PDF with proofs. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { proveStream } from '@pis/audit';
 import {
   htmlOfReport,
@@ -18,11 +17,13 @@ import {
   textOfLife,
   textOfTimeline,
   timelineOf,
+  visibleJson,
 } from '@pis/audit/life';
 import { streamIdOf } from '@pis/domain';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type TablesContext, withTables } from '../context.js';
 import { idGiven } from '../operator-action.js';
+import { writeForOwner } from '../owner-file.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
 const formats = ['text', 'json', 'html', 'pdf'] as const;
@@ -157,7 +158,7 @@ async function write(
     const bundle = proofBundle(paymentId, proof);
     const { pdfOfReport } = await import('@pis/audit/evidence');
     const pdf = await pdfOfReport(report, { bundle, createdAt: new Date() });
-    writeFileSync(out, pdf);
+    writeForOwner(out, pdf);
     return print(
       { out, sizeBytes: pdf.length, events: bundle.events.length },
       { json: json ?? false },
@@ -165,11 +166,11 @@ async function write(
   }
   const isJson = json === true || format === 'json';
   const bytes = isJson
-    ? `${JSON.stringify(data)}\n`
+    ? `${visibleJson(JSON.stringify(data))}\n`
     : format === 'html'
       ? htmlOfReport(report)
       : `${text}\n`;
-  if (out !== undefined) writeFileSync(out, bytes);
+  if (out !== undefined) writeForOwner(out, bytes);
   else if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
 }
 

@@ -1,6 +1,6 @@
 /** `pis audit`: whether the log holds what was written, and who did what. Needs no key. */
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import {
   AuditStateFile,
   AuditStateUnusable,
@@ -21,6 +21,7 @@ import { Command } from 'commander';
 import { auditReadModels, type ReadModelsReport } from '../audit/read-models.js';
 import { type LogContext, withLog } from '../context.js';
 import { idGiven } from '../operator-action.js';
+import { writeForOwner } from '../owner-file.js';
 import { addLifeCommands, proofWait } from './audit-life.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
 
@@ -155,7 +156,7 @@ async function exportProof(
   );
   if (proof.events.length === 0) throw new CommandFailed(`there is no payment ${paymentId}`);
   const bundle = proofBundle(paymentId, proof);
-  writeFileSync(options.out, bundleText(bundle));
+  writeForOwner(options.out, bundleText(bundle));
   print({ paymentId, events: bundle.events.length, treeSize: bundle.treeSize }, options);
 }
 

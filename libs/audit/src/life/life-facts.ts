@@ -1,4 +1,5 @@
 /** What is told of each event, file and delivery, by name: the same in text, HTML and PDF. */
+import { visibleText } from './visible-text.js';
 import type { ShownDelivery, ShownEvent, ShownFile } from './payment-life.js';
 
 export type Facts = readonly (readonly [name: string, value: string])[];
@@ -23,7 +24,7 @@ export function factsOfEvent(event: ShownEvent): Facts {
 }
 
 export function titleOfFile({ way, rail, kind }: ShownFile): string {
-  return `${way === 'out' ? 'to the bank' : 'from the bank'}: ${rail} ${kind}`;
+  return visibleText(`${way === 'out' ? 'to the bank' : 'from the bank'}: ${rail} ${kind}`);
 }
 
 export function factsOfFile(file: ShownFile): Facts {
@@ -56,5 +57,5 @@ function sealedAddress({ addressOwner }: ShownEvent): string | null {
 function known(
   facts: readonly (readonly [name: string, value: string | null | undefined])[],
 ): Facts {
-  return facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []));
+  return facts.flatMap(([name, value]) => (value ? [[name, visibleText(value)] as const] : []));
 }

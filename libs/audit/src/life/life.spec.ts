@@ -21,7 +21,7 @@ import {
 } from '../life.js';
 
 const { queued, processing, completed } = paymentEvents;
-const hostile = '<script>alert("x")</script>\u202e';
+const hostile = '<script>alert("x")</script>\u202e\r\u001b[2K\u009b31m\n2026-01-01  forged';
 const by = { requestId: hostile, correlationId: 'c', causationId: null, traceparent: null };
 const file = {
   ...{
@@ -129,6 +129,18 @@ it('tells what changed between two revisions or times, and no personal data', as
   expect(JSON.stringify(all)).not.toMatch(/v3\.|Ada/);
   const none = await paymentDiff(store, ids.payment, { revision: 1 }, { revision: 1 });
   expect(textOfDiff(none ?? fail())).toContain('nothing differs');
+});
+
+it('shows control characters and changes of direction instead of obeying them', async () => {
+  const told = await life();
+  const texts = [textOfLife(told), textOfTimeline(timelineOf(told))];
+  for (const text of texts) {
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(text).not.toMatch(/^2026-01-01 {2}forged/m);
+  }
+  expect(texts[0]).toContain('\\u{202e}\\u{d}\\u{1b}[2K');
+  const html = htmlOfReport(reportOfLife(told));
+  expect(html.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });
 
 it('is an HTML file that loads nothing, in which hostile text is text', async () => {

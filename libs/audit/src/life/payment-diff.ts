@@ -3,6 +3,7 @@
  * they are stored: no key is needed, and no personal data is shown, also of events of releases that did not seal it.
  */
 import { collection, type DomainEvent, payment, type Payment, streamIdOf } from '@pis/domain';
+import { visibleText } from './visible-text.js';
 import { domainEventOf, type EventStore, type RecordedEvent } from '@pis/event-store';
 
 /** A revision, or the last event that was recorded until a time. */
@@ -128,5 +129,5 @@ export function placeText({ revision, at }: DiffPlace): string {
 }
 
 export function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null');
+  return visibleText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'));
 }

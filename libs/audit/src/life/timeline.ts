@@ -1,5 +1,6 @@
 /** The life of a payment as one line for each thing that happened, in order, with the time between them. */
 import { titleOfFile } from './life-facts.js';
+import { visibleText } from './visible-text.js';
 import type { PaymentLife } from './payment-life.js';
 
 export interface TimelineEntry {
@@ -57,7 +58,7 @@ export function textOfTimeline({ paymentId, status, durationMs, entries }: Timel
   return [
     `payment ${paymentId}: ${status ?? 'not created yet'}, ${durationText(durationMs)}`,
     ...entries.map(({ at, what, by }, index) =>
-      [at, (gaps[index] ?? '').padStart(width), what, by ?? ''].join('  ').trimEnd(),
+      visibleText([at, (gaps[index] ?? '').padStart(width), what, by ?? ''].join('  ').trimEnd()),
     ),
   ].join('\n');
 }
