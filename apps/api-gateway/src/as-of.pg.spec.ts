@@ -7,6 +7,7 @@ import { startEventStoreDbStandIn } from '@pis/event-store/testing';
 import { ownerOf } from '@pis/keyring';
 import { createTestDatabase, generator, openTestPool, until } from '@pis/local-servers/testing';
 import { rebuildProjection } from '@pis/read-models';
+import { appendEvents } from '@pis/read-models/testing';
 import {
   by,
   type Call,
@@ -202,6 +203,34 @@ describe('asOf', () => {
     expect(payment.body?.data).toMatchObject({
       contact: { id: contactId, firstName: null, erased: true },
     });
+  });
+
+  it('has no list in which a record that is in quarantine would be missing or wrong', async () => {
+    const own = await createPayer(gateway);
+    const other = await createPayer(gateway);
+    const paid = idOf(await own.pay());
+    idOf(await other.pay());
+    const contactId = await createContact(gateway, own.tenant, { firstName: 'Eve' });
+    const before = new Date().toISOString();
+    await until(() => new Date().toISOString() > before, { timeoutMs: clockLimitMs });
+    const eaten = async (streamId: string, type: string) =>
+      appendEvents(gateway.store, streamId, [{ type, at: new Date().toISOString(), data: {} }]);
+    await eaten(`payment-${paid}`, 'PaymentEaten');
+    await eaten(`contact-${contactId}`, 'ContactEaten');
+    const now = new Date().toISOString();
+    const codes = async (tenant: Tenant, asOf: string) => {
+      const asked = [...lists, '/v1/payments/?status=QUEUED'].map((path) =>
+        gateway.call(`${path}${path.includes('?') ? '&' : '?'}asOf=${asOf}`, { tenant }),
+      );
+      return (await Promise.all(asked)).map(codeOf);
+    };
+    const held = '503 SERVICE_UNAVAILABLE';
+    expect(await codes(own.tenant, now)).toEqual([held, '200', held, held]);
+    expect(await codes(own.tenant, before)).toEqual(['200', '200', '200', '200']);
+    expect(await codes(other.tenant, now)).toEqual(['200', '200', '200', '200']);
+    const refused = await gateway.call(`/v1/payments/?asOf=${now}`, { tenant: own.tenant });
+    expect(refused.body?.error?.message).toMatch(/^the list may lack a payment as of this time/);
+    expect(codeOf(await gateway.call(`/v1/payments/${paid}?asOf=${before}`, own))).toBe('200');
   });
 
   it('needs the same keys as a read of the present', async () => {

@@ -16,10 +16,11 @@ import {
 } from '@pis/contracts';
 import { contact as contacts, originator as originators, payment as payments } from '@pis/domain';
 import { type EventStore, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
-import { Turns } from '@pis/http-api';
+import { ApiError, Turns } from '@pis/http-api';
 import {
   type directoryAsOf,
   type DirectoryAsOf,
+  HeldAsOf,
   isCompleteAsOf,
   type ListCursor,
   type ListPage,
@@ -49,6 +50,7 @@ export class AsOf {
   private readonly paymentStreams;
   private readonly contactStreams;
   private readonly originatorStreams;
+  private readonly quarantine: HeldAsOf;
   private readonly turns = new Turns(listTurns);
 
   constructor(
@@ -61,6 +63,7 @@ export class AsOf {
     this.paymentStreams = repository(store, payments);
     this.contactStreams = repository(store, contacts);
     this.originatorStreams = repository(store, originators);
+    this.quarantine = new HeldAsOf({ store, pool });
   }
 
   /** @throws StoreUnavailable, RateLimited */
@@ -71,7 +74,7 @@ export class AsOf {
     page: PageRequest,
   ): Promise<ListPage<ContactListItem>> {
     return this.turns.take(organizationId, async () => {
-      await this.complete('directory', at);
+      await this.complete('directory', 'contact', organizationId, at);
       const listed = await this.directory.contacts(organizationId, filter, at, page);
       const states = await statesOf(this.contactStreams, listed.items, at);
       return { ...listed, items: states.map((state) => shown(contactView(state))) };
@@ -85,7 +88,7 @@ export class AsOf {
     page: PageRequest,
   ): Promise<ListPage<OriginatorListItem>> {
     return this.turns.take(organizationId, async () => {
-      await this.complete('directory', at);
+      await this.complete('directory', 'originator', organizationId, at);
       const listed = await this.directory.originators(organizationId, at, page);
       const states = await statesOf(this.originatorStreams, listed.items, at);
       return { ...listed, items: states.map((state) => shown(originatorView(state))) };
@@ -111,7 +114,7 @@ export class AsOf {
     if (isByHistory && filter.externalPaymentId !== undefined)
       return this.labeled(organizationId, filter, at, page);
     if (!isByHistory) return this.created(organizationId, constant, at, page);
-    await this.complete('history', at);
+    await this.complete('history', 'payment', organizationId, at);
     const listed = await this.periods.list(organizationId, filter, at, page);
     const states = await statesOf(this.paymentStreams, listed.items, at);
     // A contact belongs to one originator: all of the payments match, or none.
@@ -128,7 +131,7 @@ export class AsOf {
     at: string,
     page: PageOfPayments,
   ): Promise<ListPage<PaymentListItem>> {
-    await this.complete('payments', at);
+    await this.complete('payments', 'payment', organizationId, at);
     const { createdTo = at } = filter;
     const upTo = { ...filter, createdTo: createdTo < at ? createdTo : at };
     const { items, next } = await this.current.list(organizationId, upTo, page);
@@ -168,10 +171,22 @@ export class AsOf {
     });
   }
 
-  /** @throws StoreUnavailable */
-  private async complete(projection: ProjectionName, at: string): Promise<void> {
+  /** @throws StoreUnavailable; ApiError SERVICE_UNAVAILABLE when the list may lack or misstate a record */
+  private async complete(
+    projection: ProjectionName,
+    category: 'contact' | 'originator' | 'payment',
+    organizationId: string,
+    at: string,
+  ): Promise<void> {
     if (!(await isCompleteAsOf(this, projection, at, waitMaxMs)))
       throw new StoreUnavailable(`the projection ${projection} has not come to ${at} yet`);
+    // A stream is recorded there before the checkpoint of the projection passes its event.
+    const held = await this.quarantine.first([[projection, category]], organizationId, at);
+    if (held !== null)
+      throw new ApiError(
+        'SERVICE_UNAVAILABLE',
+        `the list may lack a ${category} as of this time: one is held back until the operator has looked at it`,
+      );
   }
 }
 

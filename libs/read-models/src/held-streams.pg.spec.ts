@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
+import { HeldAsOf } from './held-as-of.js';
 import { firstHeldStreamOf } from './held-streams.js';
 import { projectionReader } from './quarantine.js';
 import { eventToAppend } from './testing.js';
@@ -31,9 +32,9 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function hold(owner: object): Promise<string> {
+async function hold(owner: object, at = '2026-10-01T00:00:00.000Z'): Promise<string> {
   const streamId = `payment-${randomUUID()}`;
-  const event = { type: 'PaymentEaten', at: '2026-10-01T00:00:00.000Z', data: owner };
+  const event = { type: 'PaymentEaten', at, data: owner };
   await store.append(streamId, 'noStream', [eventToAppend(event)]);
   await pool.query(
     `INSERT INTO quarantined_streams
@@ -66,4 +67,19 @@ it('is found without reading all streams of others', async () => {
   for (let number = 0; number < 60; number += 1) await hold({ organizationId, originatorId });
   expect(await firstOf(null)).not.toBeNull();
   expect(reads.length).toBeLessThanOrEqual(10);
+});
+
+it('makes a list incomplete as of its time and later, for its own organization, and is read once', async () => {
+  const held = new HeldAsOf({ pool, store });
+  const asOf = (at: string, of = organizationId) => held.first(needed, of, at);
+  await hold({ organizationId: randomUUID(), originatorId });
+  const streamId = await hold({ organizationId, originatorId }, '2026-10-02T00:00:00.000Z');
+  expect(await asOf('2026-10-01T23:59:59.999Z')).toBeNull();
+  expect(await asOf('2026-10-02T00:00:00.000Z')).toMatchObject({ streamId });
+  expect(await asOf('2026-11-01T00:00:00.000Z', randomUUID())).toBeNull();
+  expect(reads).toHaveLength(2);
+  const nobodys = await hold({});
+  expect(await asOf('2026-11-01T00:00:00.000Z', randomUUID())).toEqual({
+    ...{ streamId: nobodys, owner: null },
+  });
 });

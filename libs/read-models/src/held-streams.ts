@@ -43,21 +43,7 @@ export async function* heldStreams(
   needed: NeededStreams,
   isUnlisted = false,
 ): AsyncGenerator<HeldStream, void, undefined> {
-  for (let after = ''; ; ) {
-    const { rows } = await orUnavailable(() =>
-      pool.query<{ streamId: string }>({
-        name: 'quarantine.held',
-        text: `SELECT DISTINCT stream_id AS "streamId" FROM quarantined_streams
-          JOIN unnest($1::text[], $2::text[]) needed (reader, prefix) USING (reader)
-          WHERE stream_id ^@ prefix AND stream_id > $3 AND (NOT $4 OR from_revision = 0)
-          ORDER BY stream_id LIMIT $5`,
-        values: [
-          needed.map(([projection]) => projectionReader(projection)),
-          needed.map(([, category]) => streamPrefixOf(category)),
-          ...[after, isUnlisted, pageMax],
-        ],
-      }),
-    );
+  for await (const rows of heldRows(pool, needed, isUnlisted)) {
     for (let from = 0; from < rows.length; from += readsAtOnce) {
       const some = rows.slice(from, from + readsAtOnce);
       const firsts = some.map(({ streamId }) =>
@@ -68,13 +54,45 @@ export async function* heldStreams(
         yield { streamId, owner: heldOwnerOf(streamId, first) };
       }
     }
+  }
+}
+
+/** The first event that is held back has this revision. */
+export interface HeldRow {
+  readonly streamId: string;
+  readonly fromRevision: number;
+}
+
+/** In pages, by stream. @throws StoreUnavailable */
+export async function* heldRows(
+  pool: pg.Pool,
+  needed: NeededStreams,
+  isUnlisted = false,
+): AsyncGenerator<readonly HeldRow[], void, undefined> {
+  for (let after = ''; ; ) {
+    const { rows } = await orUnavailable(() =>
+      pool.query<HeldRow>({
+        name: 'quarantine.held',
+        text: `SELECT stream_id AS "streamId", min(from_revision) AS "fromRevision" FROM quarantined_streams
+          JOIN unnest($1::text[], $2::text[]) needed (reader, prefix) USING (reader)
+          WHERE stream_id ^@ prefix AND stream_id > $3 AND (NOT $4 OR from_revision = 0)
+          GROUP BY stream_id ORDER BY stream_id LIMIT $5`,
+        values: [
+          needed.map(([projection]) => projectionReader(projection)),
+          needed.map(([, category]) => streamPrefixOf(category)),
+          ...[after, isUnlisted, pageMax],
+        ],
+      }),
+    );
+    yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < pageMax) return;
     after = last.streamId;
   }
 }
 
-function heldOwnerOf(streamId: string, first: RecordedEvent | undefined): HeldOwner | null {
+/** @param first the first event of the stream */
+export function heldOwnerOf(streamId: string, first: RecordedEvent | undefined): HeldOwner | null {
   const name = streamNameOf(streamId);
   if (name?.category === 'organization') return { organizationId: name.id, originatorId: null };
   // A malformed event may have any data, or none.
