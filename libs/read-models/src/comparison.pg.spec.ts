@@ -21,6 +21,7 @@ import {
 import type pg from 'pg';
 import { compareReadModels } from './comparison.js';
 import { repeatErasures } from './erased-parties.js';
+import { type ErasureNotice, noteErasure } from './party-erasures.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { projectionNames, projections } from './projections.js';
 import type { ProjectionName } from './projected-streams.js';
@@ -291,6 +292,43 @@ describe('with personal data', () => {
     pool.query(
       `UPDATE payments SET item = jsonb_set(item::jsonb, '{contact,lastName}', '"Moreno"')::json`,
     );
+});
+
+it('an erasure under way that is missing, altered or made up is found, and one that is noted early is none', async () => {
+  const store = memoryEventStore();
+  await writeWholeHistory(store);
+  const requested = {
+    ...{ type: 'ContactErasureRequested', at: later },
+    data: { reason: 'asked', by: 'user:1', overridesRetention: true },
+  };
+  await appendEvents(store, `contact-${ids.contact}`, [requested]);
+  await project(store, ['directory']);
+  const found = () => differences(store, ['directory']);
+  expect(await found()).toEqual([]);
+  const [party] = (await pool.query<{ position: string }>('SELECT * FROM party_erasures')).rows;
+
+  // Payments would be sent to somebody who is being erased.
+  await pool.query('DELETE FROM party_erasures');
+  expect(await found()).toEqual([`party_erasures ${ids.contact} the row is missing`]);
+  const note = (id: string, phase: ErasureNotice['phase'], position = party?.position ?? '') =>
+    noteErasure(pool, { kind: 'contact', id, phase, at: later, position });
+  await note(ids.contact, 'withdrawn');
+  expect(await found()).toEqual([`party_erasures ${ids.contact} phase`]);
+  await pool.query(`UPDATE party_erasures SET phase = 'requested'`);
+  await note(ids.otherContact, 'confirmed');
+  expect(await found()).toEqual([`party_erasures ${ids.otherContact} the log has no such row`]);
+  await pool.query('DELETE FROM party_erasures WHERE party_id = $1', [ids.otherContact]);
+  await note(ids.contact, 'withdrawn', '9'.repeat(20));
+  expect(await found()).toEqual([`party_erasures ${ids.contact} the log has no such step`]);
+
+  // As `pis` does it, ahead of the projection.
+  await pool.query('DELETE FROM party_erasures');
+  await note(ids.contact, 'requested');
+  await appendEvents(store, `contact-${ids.contact}`, [
+    { type: 'ContactErasureConfirmed', at: later, data: {} },
+  ]);
+  await note(ids.contact, 'confirmed', await store.lastPosition());
+  expect(await found()).toEqual([]);
 });
 
 it('a log with a gap in a stream is one difference, which names the stream', async () => {

@@ -15,6 +15,7 @@ import { beginning, type EventStore, type Position } from '@pis/event-store';
 import { endSession, inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
+import { erasureDifferences } from './erasure-differences.js';
 import { PageTables } from './page-tables.js';
 import type { ProjectionName } from './projected-streams.js';
 import { type Projection, ProjectionBroken } from './projection.js';
@@ -59,7 +60,7 @@ const rememberedMax = 100_000;
 const bufferSize = '64MB';
 /** What the projection of the directory writes beside its tables. */
 const directoryTables = ['erased_parties', 'party_erasures'] as const;
-/** A hint that use cases write ahead of the log, and complete only since its migration. */
+/** They are compared in another way. */
 const notCompared: readonly string[] = ['party_erasures', 'quarantined_streams'];
 
 /** The live checkpoint is before what the copy has: it was put back by a rebuild or for a restored log. */
@@ -194,6 +195,7 @@ class Comparison {
         this.options.onDifference(difference);
       };
       (await this.heldOnOneSide()).forEach(take);
+      (await this.erasuresThatDiffer(position)).forEach(take);
       for (const name of compared) {
         const pair = { name, schema, withPersonalData };
         for await (const difference of tableDifferences(client, pair)) take(difference);
@@ -220,6 +222,13 @@ class Comparison {
       ...{ row, column: null },
       differs: isLive ? 'the stream is held back in quarantine' : `it cannot be read: ${reason}`,
     }));
+  }
+
+  /** @param copied the checkpoint of the snapshot */
+  private async erasuresThatDiffer(copied: Position): Promise<readonly ReadModelDifference[]> {
+    if (this.name !== 'directory') return [];
+    const end = await this.options.store.lastPosition();
+    return erasureDifferences(this.client, this.schema, { copied, end });
   }
 
   private async rowsOf(table: string): Promise<number> {
