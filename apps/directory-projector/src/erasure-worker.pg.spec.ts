@@ -331,7 +331,7 @@ describe('a contact that was erased', () => {
       pauses.push(seconds);
       // Late, a dispatcher stores the event with its body, and puts its message aside.
       if (pass === 4) await deliver(paymentId, ada);
-      await pool.query('UPDATE erased_parties SET due_at = now()');
+      await pool.query("UPDATE erased_parties SET due_at = now() - interval '1 second'");
     }
     expect(pauses.map((seconds) => Math.ceil(seconds / 60))).toEqual([1, 1, 60, 24 * 60]);
     expect(await everything()).not.toContain('Moreno');

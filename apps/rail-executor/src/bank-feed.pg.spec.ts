@@ -120,7 +120,7 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
       for (const { paymentId } of [queued, rejected]) {
         await world.report(railReferenceOf(paymentId), 'returned');
       }
-      await world.pool.query('UPDATE bank_notifications SET due_at = now()');
+      await world.pool.query("UPDATE bank_notifications SET due_at = now() - interval '1 second'");
       await settle(world.executor());
       await world.makeNotificationsDue();
       await settle(world.executor());

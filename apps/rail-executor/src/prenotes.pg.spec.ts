@@ -82,7 +82,8 @@ const timePasses = async ({ paymentId }: QueuedMessage) => {
   await world.timePasses(paymentId);
 };
 /** The entry of the payment is built when PostgreSQL's clock says so, which does not move. */
-const entriesAreDue = () => world.pool.query('UPDATE ach_entries SET due_at = now()');
+const entriesAreDue = () =>
+  world.pool.query("UPDATE ach_entries SET due_at = now() - interval '1 second'");
 const dueInMs = async ({ paymentId }: QueuedMessage) => {
   const { rows } = await world.pool.query<{ ms: number }>(
     `SELECT (extract(epoch FROM deadline_at - now()) * 1000)::float8 AS ms
@@ -224,7 +225,7 @@ it('while the bank is away the payment waits, and fails for no deadline', async 
 
   // The file goes out late, and its time counts from then.
   aheadMs = 0;
-  await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+  await world.pool.query("UPDATE ach_files SET upload_due_at = now() - interval '1 second'");
   const up = life();
   await up.settle();
   expect(await world.history(message.paymentId)).toEqual(['Queued']);
