@@ -177,7 +177,7 @@ it('a request is opened, submitted and followed by its link, and each visit is r
     expect(open).toMatchObject({ outcome: null, visitor: phone('Phone/1') });
 });
 
-it('the event of a submission names the request, by an ID of ours, and its trace', async () => {
+it('the event of a submission names the request by an ID of ours, and no trace of the stranger', async () => {
   const traced = (traceId: string) => `00-${traceId}-00f067aa0ba902b7-01`;
   const [creation, submission] = ['4bf92f3577b34da6a3ce929d0e0e4736', 'af'.repeat(16)].map(traced);
   const creator = { requestId: 'creation', correlationId: 'creation', traceparent: creation ?? '' };
@@ -195,7 +195,7 @@ it('the event of a submission names the request, by an ID of ours, and its trace
     requestId,
     correlationId: 'creation',
     causationId: awaiting?.id,
-    traceparent: submission,
+    traceparent: null,
   });
   const link = awaiting?.data['link'] as { readonly counterpartyId: string };
   const [caller] = await openAddresses(store, queued ? [queued] : []);

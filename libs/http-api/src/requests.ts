@@ -64,7 +64,9 @@ export function contextBy(
   request: FastifyRequest,
   owner: AddressOwner | null,
 ): CommandContext {
-  const { traceparent } = request.headers;
+  // Events keep it forever, and a stranger on a page may not mark them.
+  const isPage = request.routeOptions.config.pageHeaders !== undefined;
+  const traceparent = isPage ? undefined : request.headers.traceparent;
   const given =
     typeof traceparent === 'string' && traceparentFormat.test(traceparent) ? traceparent : null;
   return {

@@ -45,7 +45,11 @@ describe('while traces are exported', () => {
     let url: string;
     beforeAll(async () => {
       traceHttp(server);
-      server.post('/payments/:id', () => ({ current: currentTraceparent() }));
+      const config: object = { operation: 'of the API' };
+      server.post('/payments/:id', { config }, () => ({ current: currentTraceparent() }));
+      server.get('/page/:token', { config: { publicRoute: 'page' } }, () => ({
+        current: currentTraceparent(),
+      }));
       server.get('/broken', () => {
         throw new Error('account 000123456789');
       });
@@ -76,6 +80,20 @@ describe('while traces are exported', () => {
       });
       expect(current).toBe(`00-${traceId}-${span.spanContext().spanId}-01`);
     });
+
+    it.each(['/page/a-token', '/unknown'])(
+      'of a stranger begins a new trace, whatever the stranger says: GET %s',
+      async (path) => {
+        for (const flags of ['01', '00']) {
+          exporter.reset();
+          const given = `00-${traceId}-${spanId}-${flags}`;
+          await fetch(`${url}${path}`, { headers: { traceparent: given } });
+          const span = await until(() => exporter.getFinishedSpans()[0], { timeoutMs });
+          expect(span.parentSpanContext).toBeUndefined();
+          expect(span.spanContext().traceId).not.toBe(traceId);
+        }
+      },
+    );
 
     it('begins a new trace if the caller has none or an invalid one', async () => {
       for (const headers of [{}, { traceparent: '00-nonsense' }]) {

@@ -106,21 +106,28 @@ export function inTraceOf<Result>(traceparent: string | null, work: () => Result
 }
 
 /**
- * A span for each request but probes, active during the whole request. It continues the caller's traceparent. Its
- * name is the pattern of the route and never the path, because a path may contain a token.
+ * A span for each request but probes, active during the whole request. At a route of the API it continues the
+ * caller's traceparent. Any other route is open to strangers, who would choose what is recorded and which traces
+ * belong together: there a new trace begins. The span's name is the pattern of the route and never the path, because a path may contain a token.
  */
 export function traceHttp(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
     if (isProbe(request.raw)) return done();
+    const { url, config } = request.routeOptions;
     const { traceparent } = request.headers;
     const active = context.active();
-    const parent = typeof traceparent === 'string' ? extracted(active, traceparent) : active;
-    const { url } = request.routeOptions;
+    const isContinued = typeof traceparent === 'string' && isOfApi(config);
+    const parent = isContinued ? extracted(active, traceparent) : active;
     const name = `${request.method} ${url ?? 'unknown route'}`;
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
     if (span.isRecording()) describe(span, request, reply);
     context.with(contextOf(span, parent), done);
   });
+}
+
+/** Declared by an operation, as opposed to a public route (public-route.ts). */
+function isOfApi(config: object | undefined): boolean {
+  return config !== undefined && 'operation' in config;
 }
 
 /** By the semantic conventions for HTTP. */
