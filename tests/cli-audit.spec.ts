@@ -10,6 +10,7 @@ import { payment } from '@pis/domain';
 import { ids, paymentEvents, paymentExample, railDecisionExample } from '@pis/domain/testing';
 import { postgresEventStore, repository, sealedStore } from '@pis/event-store';
 import { createKeyring, MasterKeys, pgDataKeyTable, storeMacRoot } from '@pis/keyring';
+import { takeLock } from '@pis/local-servers';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import { paymentsProjection, ProjectionRunner } from '@pis/read-models';
 import { attachmentsOf } from '@pis/statements/testing';
@@ -168,6 +169,9 @@ it('audit verify goes on from the state of an audit that was stopped, and then r
   expect(whole).toMatchObject({ code: 0, stderr: 'pis: goes on behind 3 events\n' });
   expect(whole.stdout).toContain('everything holds\n');
   expect(existsSync(state)).toBe(false);
+  const release = takeLock(scratch, 'audit.state.lock');
+  expectRefusal(await goOn(), /audit\.state: another audit uses it/);
+  release();
   writeFileSync(state, 'other');
   expectRefusal(await goOn(), /damaged, or no state of an audit/);
 });

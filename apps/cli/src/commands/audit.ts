@@ -19,6 +19,7 @@ import { bundleText, proofBundle } from '@pis/audit/life';
 import type { ReadModelDifference } from '@pis/read-models';
 import { Command } from 'commander';
 import { auditReadModels, type ReadModelsReport } from '../audit/read-models.js';
+import { ownState } from '../audit/state-owner.js';
 import { type LogContext, withLog } from '../context.js';
 import { idGiven } from '../operator-action.js';
 import { writeForOwner } from '../owner-file.js';
@@ -75,6 +76,16 @@ interface VerifyCommandOptions extends OutputOptions {
 }
 
 async function verify(options: VerifyCommandOptions): Promise<void> {
+  const release = options.state === undefined ? null : ownState(options.state);
+  try {
+    await verifyAlone(options);
+  } finally {
+    release?.();
+  }
+}
+
+/** No other audit uses the state file. */
+async function verifyAlone(options: VerifyCommandOptions): Promise<void> {
   const kept = options.checkpoint.map(keptIn);
   const report = await withLog((context) => verified(context, kept, options), {
     tables: options.readModels,
