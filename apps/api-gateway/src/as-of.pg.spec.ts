@@ -18,7 +18,15 @@ import {
   startGatewayWithDatabase,
   type Tenant,
 } from './testing/gateway.js';
-import { codeOf, createPayer, idOf, issuesOf, itemsOf, type Payer } from './testing/payments.js';
+import {
+  codeOf,
+  createPayer,
+  idOf,
+  idsOf,
+  issuesOf,
+  itemsOf,
+  type Payer,
+} from './testing/payments.js';
 import {
   answer,
   cancel,
@@ -150,6 +158,15 @@ describe('asOf', () => {
     expect(codeOf(await ask(path, inNewYork))).toBe('200');
     expect(codeOf(await ask(path, new Date(at - 1).toISOString()))).toBe('404 NOT_FOUND');
     expect(codeOf(await ask(path, '2020-01-01'))).toBe('404 NOT_FOUND');
+  });
+
+  it('leaves out nothing for a filter that ends at the last day that there is', async () => {
+    const now = new Date().toISOString();
+    for (const filter of ['', '&status=QUEUED'])
+      for (const day of ['9999-12-31', '9999-12-31T23:59:59.999Z']) {
+        const reply = await payer.list(`?asOf=${now}&createdTo=${day}${filter}`);
+        expect([filter, day, idsOf(reply)]).toEqual([filter, day, [paymentId]]);
+      }
   });
 
   it('has an empty list before the first record', async () => {

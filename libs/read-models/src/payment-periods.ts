@@ -74,7 +74,8 @@ export function rangesAsOf(
   const range = (band: number, fromMs: number, toMs: number): readonly Range[] => {
     const from = new Date(Math.max(fromMs, earliestMs)).toISOString();
     const end = new Date(toMs + 1).toISOString();
-    const upTo = createdTo === undefined ? end : earlier(end, next(createdTo));
+    // The millisecond after the year 9999 has another form, which is not in order with the others.
+    const upTo = createdTo === undefined || createdTo >= end ? end : next(createdTo);
     const before =
       after !== undefined && after.createdAt < upTo ? after : { createdAt: upTo, id: firstId };
     const since = createdFrom === undefined ? from : later(from, createdFrom);
@@ -97,10 +98,6 @@ function beginOf(age: number): number {
 
 function next(at: string): string {
   return new Date(Date.parse(at) + 1).toISOString();
-}
-
-function earlier(one: string, other: string): string {
-  return one < other ? one : other;
 }
 
 function later(one: string, other: string): string {
