@@ -229,6 +229,46 @@ it('audit show opens the addresses of callers with the master key alone', async 
   expect(stdout).toContain(`address: sealed under the key of ${addressOwner}\n`);
 });
 
+it('audit show records who opens addresses, and opens none where it cannot', async () => {
+  const recorded = async () => {
+    const { rows } = await pool.query<{ type: string; data: object }>(
+      `SELECT type, data FROM events WHERE stream_id LIKE 'operatorAction-%' ORDER BY position`,
+    );
+    return rows;
+  };
+  const show = ['audit', 'show', ids.payment];
+  const withKey = { ...environment, PIS_MASTER_KEY: masterKey.toString('base64') };
+  const earlier = (await recorded()).length;
+  const by = ['--actor', 'ada', '--reason', 'OPS-17'];
+  expect((await pis([...show, ...by], withKey)).stdout).toContain(address);
+  expect((await recorded()).slice(earlier)).toMatchObject([
+    {
+      type: 'OperatorActionStarted',
+      data: {
+        ...{ action: 'audit show', subject: { paymentId: ids.payment } },
+        ...{ actor: 'ada', reason: 'OPS-17' },
+      },
+    },
+    { type: 'OperatorActionSucceeded', data: { outcome: { addresses: 1 } } },
+  ]);
+
+  const readOnly = new URL(database.url);
+  readOnly.searchParams.set('options', '-c default_transaction_read_only=on');
+  const auditor = { ...withKey, DATABASE_URL: readOnly.href };
+  const refused = await pis(show, auditor);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toContain('read-only transaction');
+  for (const [args, as] of [
+    [[...show, '--no-addresses'], auditor],
+    [['audit', 'timeline', ids.payment], auditor],
+    [show, { ...environment, DATABASE_URL: readOnly.href }],
+  ] as const) {
+    const { code, stdout } = await pis([...args], as);
+    expect({ code, isOpen: stdout.includes(address) }).toEqual({ code: 0, isOpen: false });
+  }
+  expect(await recorded()).toHaveLength(earlier + 2);
+});
+
 it('audit show tells what was known at a time', async () => {
   const asOf = (time: string) =>
     pisJson<object>(['audit', 'show', ids.payment, '--as-of', time], environment);

@@ -162,26 +162,8 @@ export async function withLog<Result>(
   }
 }
 
-export interface TablesContext extends Omit<LogContext, 'openWith'> {
-  /** Null if neither the environment nor the data directory has a master key. */
-  readonly keyring: StoredKeyring | null;
-}
-
-/** As withLog, for commands that show more if there is a master key. */
-export async function withTables<Result>(
-  work: (context: TablesContext) => Promise<Result>,
-): Promise<Result> {
-  const { config, logger } = readConfigWithoutKeys();
-  const keyConfig = { ...config, ...loadConfig(keyringEnv, process.env) };
-  const databaseUrl = databaseUrlOf(config);
-  const pool = createPool(databaseUrl, 'cli', logger, poolOptionsOf(config));
-  const keyring = findsMasterKey(keyConfig) ? createKeyringFrom(keyConfig, pool) : null;
-  const noKey = sealingOnUse(() => Promise.reject(new Error('there is no master key')));
-  const store = await createEventStore(config, pool, databaseUrl, keyring ?? noKey);
-  try {
-    return await work({ config, pool, store, keyring });
-  } finally {
-    await store.close();
-    await pool.end();
-  }
+/** Whether the environment or the data directory has a master key. */
+export function hasKeys(): boolean {
+  const { config } = readConfigWithoutKeys();
+  return findsMasterKey({ ...config, ...loadConfig(keyringEnv, process.env) });
 }

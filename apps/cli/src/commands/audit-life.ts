@@ -21,8 +21,8 @@ import {
 } from '@pis/audit/life';
 import { streamIdOf } from '@pis/domain';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type TablesContext, withTables } from '../context.js';
-import { idGiven } from '../operator-action.js';
+import { hasKeys, type LogContext, withLog } from '../context.js';
+import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
 import { writeForOwner } from '../owner-file.js';
 import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 
@@ -38,6 +38,12 @@ interface LifeOptions extends OutputOptions {
   readonly out?: string;
 }
 
+interface ShowOptions extends LifeOptions, ActionOptions {
+  readonly addresses: boolean;
+}
+
+type Stores = Pick<LogContext, 'store' | 'pool'>;
+
 /** What a command tells, in each format. */
 interface Told {
   readonly data: unknown;
@@ -46,18 +52,14 @@ interface Told {
 }
 
 export function addLifeCommands(audit: Command): void {
-  shown(
-    audit
-      .command('show')
-      .description(
-        'the life of a payment: who did what, when, from where, with which key, why this rail, files at the bank, deliveries',
-      )
-      .option('--as-of <time>', 'only what was recorded until then, ISO 8601', pastTime),
-  ).action((id: string, options: LifeOptions) =>
-    tellLife(id, options, (life) => ({
-      ...{ data: life, text: textOfLife(life), report: reportOfLife(life) },
-    })),
-  );
+  const show = audit
+    .command('show')
+    .description(
+      'the life of a payment: who did what, when, from where, with which key, why this rail, files at the bank, deliveries',
+    )
+    .option('--as-of <time>', 'only what was recorded until then, ISO 8601', pastTime)
+    .option('--no-addresses', 'leave the addresses of callers sealed: then nothing is recorded');
+  shown(withOperator(show)).action(tellWhole);
   shown(
     audit
       .command('timeline')
@@ -65,13 +67,7 @@ export function addLifeCommands(audit: Command): void {
         'the life of a payment, one line for each thing that happened, with the time between',
       )
       .option('--as-of <time>', 'only what was recorded until then, ISO 8601', pastTime),
-  ).action((id: string, options: LifeOptions) =>
-    tellLife(id, options, (life) => {
-      const timeline = timelineOf(life);
-      const report = reportOfTimeline(timeline);
-      return { data: timeline, text: textOfTimeline(timeline), report };
-    }),
-  );
+  ).action(tellTimeline);
   shown(
     audit
       .command('diff')
@@ -94,17 +90,52 @@ function shown(command: Command): Command {
   );
 }
 
-async function tellLife(
-  id: string,
-  options: LifeOptions,
-  tell: (life: PaymentLife) => Told,
-): Promise<void> {
+/**
+ * With a master key, addresses are opened, and it is recorded before who looks. Where that cannot be recorded, nothing is
+ * shown.
+ */
+async function tellWhole(id: string, options: ShowOptions): Promise<void> {
   const paymentId = idGiven('PAYMENT_ID', id);
-  await withTables(async (context) => {
-    const life = await paymentLife(sourcesOf(context), paymentId, options.asOf ?? null);
-    if (life === null) throw noPayment(paymentId);
-    await write(context, paymentId, tell(life), options);
+  const tell = async (stores: Stores, openAddresses: boolean) => {
+    const life = await lifeOf(sourcesOf(stores, openAddresses), paymentId, options);
+    const told = { data: life, text: textOfLife(life), report: reportOfLife(life) };
+    await write(stores, paymentId, told, options);
+    return life;
+  };
+  if (!options.addresses || !hasKeys()) {
+    await withLog((context) => tell(context, false), { tables: true });
+    return;
+  }
+  const outcome = ({ events }: PaymentLife) => ({
+    addresses: events.filter(({ address }) => address !== null).length,
   });
+  const action = { name: 'audit show', subject: { paymentId }, outcome } as const;
+  await act(options, action, (context) => tell(context, true));
+}
+
+async function tellTimeline(id: string, options: LifeOptions): Promise<void> {
+  const paymentId = idGiven('PAYMENT_ID', id);
+  await withLog(
+    async (context) => {
+      const life = await lifeOf(sourcesOf(context, false), paymentId, options);
+      const timeline = timelineOf(life);
+      const report = reportOfTimeline(timeline);
+      const told = { data: timeline, text: textOfTimeline(timeline), report };
+      await write(context, paymentId, told, options);
+    },
+    { tables: true },
+  );
+}
+
+/** @throws CommandFailed when there is no such payment */
+async function lifeOf(
+  sources: LifeSources,
+  paymentId: string,
+  { asOf }: LifeOptions,
+): Promise<PaymentLife> {
+  const life = await paymentLife(sources, paymentId, asOf ?? null);
+  if (life === null) throw noPayment(paymentId);
+  return life;
 }
 
 async function diff(
@@ -112,22 +143,24 @@ async function diff(
   options: LifeOptions & { readonly from: LifePoint; readonly to: LifePoint },
 ): Promise<void> {
   const paymentId = idGiven('PAYMENT_ID', id);
-  await withTables(async (context) => {
-    const found = await paymentDiff(context.store, paymentId, options.from, options.to);
-    if (found === null) throw noPayment(paymentId);
-    const told = { data: found, text: textOfDiff(found), report: reportOfDiff(found) };
-    await write(context, paymentId, told, options);
-  });
+  await withLog(
+    async (context) => {
+      const found = await paymentDiff(context.store, paymentId, options.from, options.to);
+      if (found === null) throw noPayment(paymentId);
+      const told = { data: found, text: textOfDiff(found), report: reportOfDiff(found) };
+      await write(context, paymentId, told, options);
+    },
+    { tables: true },
+  );
 }
 
 function noPayment(paymentId: string): CommandFailed {
   return new CommandFailed(`there is no payment or collection ${paymentId}`);
 }
 
-function sourcesOf({ store, pool, keyring }: TablesContext): LifeSources {
+function sourcesOf({ store, pool }: Stores, openAddresses: boolean): LifeSources {
   return {
-    store,
-    openAddresses: keyring !== null,
+    ...{ store, openAddresses },
     async files(paymentId) {
       const { listArchive } = await import('@pis/bank-rails/connections');
       const files = await listArchive(pool, { paymentId, max: filesMax });
@@ -147,7 +180,7 @@ function sourcesOf({ store, pool, keyring }: TablesContext): LifeSources {
 }
 
 async function write(
-  context: TablesContext,
+  context: Stores,
   paymentId: string,
   { data, text, report }: Told,
   { json, format, out }: LifeOptions,
@@ -174,7 +207,7 @@ async function write(
   else if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
 }
 
-async function streamOf({ store }: TablesContext, paymentId: string): Promise<string> {
+async function streamOf({ store }: Stores, paymentId: string): Promise<string> {
   const own = streamIdOf('payment', paymentId);
   const [first] = await store.readStream(own, { maxCount: 1, leaveSealed: true });
   return first === undefined ? streamIdOf('collection', paymentId) : own;

@@ -25,6 +25,7 @@ export const operatorActionNames = [
   'rails resume',
   'rails settle',
   'payments show',
+  'audit show',
   'rails files show',
   'rails files apply',
   'rails files forget',
