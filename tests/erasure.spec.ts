@@ -393,5 +393,11 @@ describe('pis originator erase', () => {
 
 it('after all of these erasures an audit finds nothing in the log and in the read models', async () => {
   const report = await pisJson<object>(['audit', 'verify'], environment);
-  expect(report).toMatchObject({ findings: [], readModels: { personalData: true } });
+  expect(report).toMatchObject({
+    findings: [],
+    readModels: { personalData: true, webhookBodies: { ofOtherShape: 0 } },
+  });
+  const { webhookBodies } = (report as { readModels: { webhookBodies: { compared: number } } })
+    .readModels;
+  expect(webhookBodies.compared).toBeGreaterThan(0);
 });

@@ -4,7 +4,7 @@
  */
 import { type WebhookIntegrationEvent, withErased } from '@pis/contracts';
 import { currentTraceparent } from '@pis/service-kit';
-import { deliveryIdOf, type FanOut } from '@pis/webhook-deliveries';
+import { bodyHashOf, deliveryIdOf, type FanOut } from '@pis/webhook-deliveries';
 import { paymentEnvelope } from '@pis/webhooks';
 import type { ErasedLookup } from './erased-lookup.js';
 import type { EndpointDirectory } from './endpoint-directory.js';
@@ -42,13 +42,15 @@ export async function fanOut(
     return;
   }
   const createdAt = deps.now();
+  const envelope = paymentEnvelope(await withoutErased(deps, event));
   await deps.deliver({
     eventId,
     organizationId,
     eventType,
     paymentId: paymentIdIn(event),
     occurredAt: new Date(event.occurredAt),
-    body: JSON.stringify(paymentEnvelope(await withoutErased(deps, event))),
+    body: JSON.stringify(envelope),
+    bodyHash: bodyHashOf(envelope),
     traceparent: currentTraceparent(),
     createdAt,
     windowEndsAt: new Date(createdAt.getTime() + deps.windowMsOf(eventType)),

@@ -3,6 +3,7 @@
  * Joins over claimed or recorded rows go row by row (LATERAL, ANY): a plan that was made while the tables
  * were small must not scan them when they are large.
  */
+import { bodyShape } from './body-hashes.js';
 
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
         is_replay, attempts, created_at, window_ends_at, last_status, last_error`;
@@ -30,9 +31,9 @@ export const statements = {
   insert: `
     WITH event AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[],
-          $6::text[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::boolean[])
+          $6::text[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::boolean[], $16::text[])
         WITH ORDINALITY AS t (event_id, occurred_at, organization_id, body, traceparent,
-          event_type, payment_id, created_at, window_ends_at, is_late, n)
+          event_type, payment_id, created_at, window_ends_at, is_late, body_hash, n)
     ), fanned_out AS (
       INSERT INTO webhook_fan_outs (event_id, occurred_at, organization_id, body, traceparent,
           created_at)
@@ -40,6 +41,11 @@ export const statements = {
             traceparent, created_at
           FROM event ORDER BY event_id
         ON CONFLICT DO NOTHING RETURNING event_id
+    ), hashed AS (
+      INSERT INTO webhook_body_hashes (occurred_at, event_id, shape, hash)
+        SELECT occurred_at, event_id, ${bodyShape}, decode(body_hash, 'hex') FROM event
+          WHERE event_id IN (SELECT event_id FROM fanned_out) ORDER BY occurred_at, event_id
+        ON CONFLICT DO NOTHING
     )
     INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
         payment_id, occurred_at, body, created_at, next_attempt_at, window_ends_at, leased_until,

@@ -124,6 +124,7 @@ export class DeliveryTable {
       deliveries.map(({ endpointId }) => endpointId),
       deliveries.map(({ leasedUntil }) => iso(leasedUntil)),
       this.owner,
+      events.map(({ bodyHash }) => bodyHash),
     ]);
     return new Set(present.map(({ id }) => id));
   }

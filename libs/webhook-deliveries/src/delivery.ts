@@ -33,6 +33,8 @@ export interface FanOut {
   readonly paymentId: string | null;
   readonly occurredAt: Date;
   readonly body: string;
+  /** See bodyHashOf. */
+  readonly bodyHash: string;
   readonly traceparent: string | null;
   readonly createdAt: Date;
   readonly windowEndsAt: Date;

@@ -20,3 +20,4 @@ export {
   type PartitionsOptions,
 } from './partitions.js';
 export * from './body-erasure.js';
+export * from './body-hashes.js';

@@ -33,6 +33,7 @@ describe('What is written while the partition of its day is being attached', () 
     paymentId: randomUUID(),
     occurredAt: now,
     body: '{}',
+    bodyHash: '00'.repeat(32),
     traceparent: null,
     createdAt: now,
     windowEndsAt: new Date(now.getTime() + dayMs),

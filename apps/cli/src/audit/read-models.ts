@@ -24,6 +24,7 @@ import type pg from 'pg';
 import type { LogContext } from '../context.js';
 import { CommandFailed, describe } from '../output.js';
 import { auditStatements, type StatementsReport } from './statement-documents.js';
+import { auditWebhookBodies, type WebhookBodiesReport } from './webhook-bodies.js';
 
 export interface ReadModelsReport {
   /** Whether names, addresses and masked accounts were compared: only with the master key. */
@@ -31,6 +32,7 @@ export interface ReadModelsReport {
   readonly projections: readonly ComparisonReport[];
   /** Their documents; null without the master key, which opens them. */
   readonly statements: StatementsReport | null;
+  readonly webhookBodies: WebhookBodiesReport;
 }
 
 export interface ReadModelsOptions {
@@ -65,7 +67,11 @@ export async function auditReadModels(
           ...{ store, onDifference, documents: await documentsAt(keys, pool) },
           onPage: (read) => onPage('statements', read),
         });
-  return { personalData: keys !== null, projections, statements };
+  const webhookBodies = await auditWebhookBodies({
+    ...{ store, pool, onDifference },
+    onPage: (events) => onPage('webhook bodies', events),
+  });
+  return { personalData: keys !== null, projections, statements, webhookBodies };
 }
 
 /** @throws CommandFailed when the bucket or the credentials are wrong */

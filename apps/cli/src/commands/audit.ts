@@ -217,11 +217,14 @@ function comparedIn({
   projections,
   personalData,
   statements,
+  webhookBodies: { compared, stored, ofOtherShape },
 }: ReadModelsReport): readonly string[] {
   const rows = projections.reduce((sum, projection) => sum + projection.rows, 0);
   return [
     `${rows} rows of ${projections.length} read models compared with the log`,
     ...(statements === null ? [] : [`${statements.compared} documents of statements compared`]),
+    `${compared} webhook bodies computed again and ${stored} stored ones compared with their hashes`,
+    ...(ofOtherShape === 0 ? [] : [`${ofOtherShape} webhook bodies of another release not compared`]),
     ...(personalData ? [] : ['names and accounts were not compared: there is no master key']),
   ];
 }
