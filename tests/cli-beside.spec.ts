@@ -235,6 +235,12 @@ describe('on Kafka', () => {
       await pis(['relay', 'replay', ...deadLetters], env),
       'is a topic of dead letters',
     );
+    // The live topic of a system that has another prefix.
+    for (const live of ['other.pis.payment-events.v1', 'other.pis.payment-events.v1.dlq'])
+      expectRefusal(
+        await pis(['relay', 'replay', ...range.slice(0, 4), '--topic', live, '--append'], env),
+        'ends like a topic of a relay',
+      );
     await pool.end();
     await database.drop();
   });

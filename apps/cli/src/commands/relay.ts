@@ -96,8 +96,12 @@ function assertNewTopic(topic: string): void {
     throw new CommandFailed(
       '--topic has 1 to 200 letters, digits, points, hyphens and underscores',
     );
-  if (allTopicSpecs().some((spec) => spec.topic === topic))
+  const specs = allTopicSpecs();
+  if (specs.some((spec) => spec.topic === topic))
     throw new CommandFailed(`${topic} is a topic of dead letters`);
+  // With another prefix it may be a live topic of another system on the same brokers.
+  if (specs.some((spec) => topic.endsWith(spec.topic)))
+    throw new CommandFailed(`${topic} ends like a topic of a relay: choose another name`);
 }
 
 /** Consumers of the relay's topics see nothing of it. */
