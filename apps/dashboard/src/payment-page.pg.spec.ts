@@ -90,7 +90,7 @@ it('the sandbox offers the outcomes that the state allows, to those who may simu
 });
 
 it('the references of the bank come with the names of its files, to the own organization alone', async () => {
-  const { paymentId, page, viewer, execute } = await sent();
+  const { paymentId, organizationId, page, viewer, execute } = await sent();
   const none = { traceNumber: null, messageId: null, instructionId: null, uetr: null, files: [] };
   expect(dataOf(await page(viewer))).toMatchObject({ bankReferences: none });
   const reference = 'A'.repeat(22);
@@ -102,7 +102,7 @@ it('the references of the bank come with the names of its files, to the own orga
   );
   await board.pool.query(
     `INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes)
-      VALUES ($1, 'wire', 'FEDWIRE', 'out', 'pacs.008', 'MSG1', $2, 3)`,
+      VALUES ($1, 'wire', 'FEDWIRE', 'out', 'pacs.008', 'MSG1', $2, 87654)`,
     [fileId, Buffer.alloc(32)],
   );
   await board.pool.query(
@@ -120,8 +120,16 @@ it('the references of the bank come with the names of its files, to the own orga
       files: [{ id: fileId, rail: 'FEDWIRE', way: 'out', kind: 'pacs.008', name: 'MSG1' }],
     },
   });
+  const evidenceFor = (cookie: string) =>
+    board.call(`/payments/${paymentId}/evidence`, { method: 'GET', cookie });
+  const operator = await board.signedIn(await board.newUser('operator', organizationId));
+  const { text } = await evidenceFor(operator);
+  expect(text).toContain('MSG1');
+  // A file has entries of other organizations, too. Its size would tell how many.
+  expect([shown.text, text].filter((one) => one.includes('87654'))).toEqual([]);
   const stranger = await board.signedIn(await board.newUser('admin'));
   expect((await page(stranger)).status).toBe(404);
+  expect((await evidenceFor(stranger)).status).toBe(404);
 });
 
 it('the money that moved is listed, and what a return took back with the reference of the bank', async () => {

@@ -1,6 +1,7 @@
 /**
- * The life of a payment as one file, HTML or a PDF with proofs, for operators and whoever else may see visitors of links. Of the addresses, those of
- * API keys and payers are opened; a user of the dashboard alone sees the own ones.
+ * The life of a payment as one file, HTML or a PDF with proofs, for operators and whoever else may see visitors of links.
+ * Of the addresses, those of API keys and payers are opened; a user of the dashboard alone sees the own ones. Of a file
+ * at the bank, which has entries of other organizations too, the size is left out.
  */
 import { Readable } from 'node:stream';
 import { proveStream } from '@pis/audit';
@@ -83,7 +84,7 @@ function sourcesOf(store: EventStore, pool: pg.Pool): LifeSources {
     ...{ store, openAddresses: true },
     async files(paymentId) {
       const files = await listArchive(pool, { paymentId, max: filesMax });
-      return files.map(({ createdAt: at, ...file }) => ({ at, ...file }));
+      return files.map(({ createdAt: at, ...file }) => ({ at, ...file, sizeBytes: null }));
     },
     async deliveries(organizationId, eventIds) {
       const deliveries = await deliveriesOfEvents(pool, organizationId, eventIds);

@@ -30,7 +30,7 @@ export function titleOfFile({ way, rail, kind }: ShownFile): string {
 export function factsOfFile(file: ShownFile): Facts {
   return known([
     ['name', file.name],
-    ['bytes', String(file.sizeBytes)],
+    ['bytes', file.sizeBytes === null ? null : String(file.sizeBytes)],
     ['SHA-256', file.sha256],
     ['file', file.id],
   ]);

@@ -32,7 +32,8 @@ export interface ShownFile {
   readonly name: string;
   /** Hex. */
   readonly sha256: string;
-  readonly sizeBytes: number;
+  /** Null for a reader of one organization: a file has entries of others, too, and its size tells how many. */
+  readonly sizeBytes: number | null;
 }
 
 export interface ShownDelivery {
