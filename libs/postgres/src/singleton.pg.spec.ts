@@ -54,6 +54,24 @@ describe('a job that one process at a time does', () => {
     expect(await second).toBe('second');
   });
 
+  it('is free for others within ten seconds when the machine of its process vanishes', async () => {
+    const pollSeconds = 2;
+    const settings = await asSingleton(pool, lock, undefined, async (client) => {
+      const { rows } = await client.query<Record<'silent' | 'unanswered', number>>(
+        `SELECT current_setting('tcp_keepalives_idle')::int
+            + current_setting('tcp_keepalives_interval')::int
+            * current_setting('tcp_keepalives_count')::int AS silent,
+          (SELECT setting::int / 1000 FROM pg_settings WHERE name = 'tcp_user_timeout') AS unanswered`,
+      );
+      return rows[0];
+    });
+    // PostgreSQL answers what the kernel has taken: 0 where it is not a TCP connection.
+    expect(settings).toEqual({ silent: 7, unanswered: 8 });
+    expect(
+      Math.max(settings?.silent ?? 0, settings?.unanswered ?? 0) + pollSeconds,
+    ).toBeLessThanOrEqual(10);
+  });
+
   it('makes a waiting process give up when its signal aborts, or after its time limit', async () => {
     const first = await holder();
     const stopping = new AbortController();
