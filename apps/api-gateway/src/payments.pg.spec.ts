@@ -28,6 +28,24 @@ describe('creating a payment', () => {
     expect(await openAddresses(gateway.store, events)).toEqual([{ owner, address }]);
   });
 
+  it.each([
+    ['any text', 'x'.repeat(8_000)],
+    ['a zone of any length', `fe80::1%${'z'.repeat(8_000)}`],
+    ['control characters', '203.0.113.7\u009b2K'],
+  ])(
+    'records the address of the proxy if a trusted one names %s as the address',
+    async (_what, text) => {
+      // The client is in a trusted network itself, so that what it wrote is believed.
+      const forwarded = { 'x-forwarded-for': `${text}, 127.0.0.1` };
+      const headers = { 'idempotency-key': randomUUID(), ...forwarded };
+      const { tenant } = payer;
+      const sent = { tenant, method: 'POST', body: payer.body(), headers } as const;
+      const paymentId = idOf(await gateway.call('/v1/payments', sent));
+      const events = await gateway.store.readStream(`payment-${paymentId}`);
+      expect(await openAddresses(gateway.store, events)).toMatchObject([{ address: '127.0.0.1' }]);
+    },
+  );
+
   it('answers 201 with the id, and the payment is QUEUED with masked accounts and its fees', async () => {
     const reply = await payer.pay({
       body: payer.body({ paymentNote: 'Rent', externalPaymentId: 'x-1' }),

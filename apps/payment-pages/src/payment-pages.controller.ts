@@ -5,7 +5,7 @@
 import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { RoutingDirectory } from '@pis/bank-rails';
 import { PaymentLinks } from '@pis/commands';
-import { ApiError, contextBy, networkOf, notFound, PageRoute } from '@pis/http-api';
+import { addressOf, ApiError, contextBy, networkOf, notFound, PageRoute } from '@pis/http-api';
 import type { Keyring } from '@pis/keyring';
 import { OrganizationLogos } from '@pis/read-models';
 import { KEYRING, LOG_WATCH, type LogWatch } from '@pis/service-kit';
@@ -300,7 +300,8 @@ function foreignForm(): ApiError {
   return new ApiError('FORBIDDEN', 'this was not sent from the page of the link');
 }
 
-function visitorOf({ ip, headers }: FastifyRequest): NetworkVisitor {
-  const userAgent = headers['user-agent']?.slice(0, userAgentMax) ?? null;
+function visitorOf(request: FastifyRequest): NetworkVisitor {
+  const userAgent = request.headers['user-agent']?.slice(0, userAgentMax) ?? null;
+  const ip = addressOf(request);
   return { ip, network: networkOf(ip), userAgent };
 }

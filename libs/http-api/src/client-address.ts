@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { withoutPort } from '@pis/service-kit';
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
@@ -6,6 +6,24 @@ const groupsOfIpv6 = 8;
 const bitsOfGroup = 16;
 const groupsOfNetwork = 4;
 const groupsOfSite = 3;
+
+/** Brackets, the longest IPv6 address, a zone and a port fit in. */
+const addressLengthMax = 64;
+
+/**
+ * The address to record of a caller. A client in a network of `PIS_TRUSTED_PROXIES` may write any text into
+ * X-Forwarded-For, and events keep it forever: for what is no address, the address of the connection counts.
+ */
+export function addressOf({
+  ip,
+  socket,
+}: {
+  readonly ip: string;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}): string {
+  const isAddress = ip.length <= addressLengthMax && isIP(withoutPort(ip)) !== 0;
+  return isAddress ? ip.trim() : (socket.remoteAddress ?? '');
+}
 
 /**
  * The network whose failed authentications count together: an IPv4 address, or the /64 of an IPv6

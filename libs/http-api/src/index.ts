@@ -1,7 +1,7 @@
 export { AnswerWatch, type AnswerWatchOptions } from './answer-watch.js';
 export { Authentication, type Clocks } from './authentication.js';
 export { BoundedMap } from './bounded-map.js';
-export { networkOf, siteOf } from './client-address.js';
+export { addressOf, networkOf, siteOf } from './client-address.js';
 export { organizationRateLimitOf, rateLimitOf } from './configured-rate-limit.js';
 export { Cursors, notOfThisList } from './cursor.js';
 export { DirectoryLists } from './directory-lists.js';

@@ -3,6 +3,7 @@ import { idSchema, validate, type Validated } from '@pis/contracts';
 import type { AddressOwner, CommandContext } from '@pis/event-store';
 import { currentTraceparent } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
+import { addressOf } from './client-address.js';
 import { invalid } from './errors.js';
 import { callerOf } from './http.js';
 
@@ -75,6 +76,6 @@ export function contextBy(
     correlationId: request.id,
     causationId: null,
     traceparent: currentTraceparent() ?? given,
-    ...(owner === null ? {} : { caller: { owner, address: request.ip } }),
+    ...(owner === null ? {} : { caller: { owner, address: addressOf(request) } }),
   };
 }

@@ -3,6 +3,7 @@
  * address, and the provider sends the browser back to the callback. Only users who exist already can sign in so.
  */
 import {
+  addressOf,
   ApiError,
   contextBy,
   networkOf,
@@ -166,8 +167,8 @@ async function endSession(
 }
 
 /** What a session's user sees of the browser that it began with. */
-export function clientOf({ ip, headers }: FastifyRequest): SessionClient {
-  return { address: ip, userAgent: headers['user-agent'] ?? null };
+export function clientOf(request: FastifyRequest): SessionClient {
+  return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? null };
 }
 
 /** Why a sign-in happens. Its actor is known once the credentials were checked. The address is part of the action. */
