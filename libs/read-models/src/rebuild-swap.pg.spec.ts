@@ -1,9 +1,14 @@
 /** The effect of a rebuild on the projector and the readers, however long its copy takes. */
+import { randomUUID } from 'node:crypto';
+import { contactExample } from '@pis/domain/testing';
 import { type EventStore, StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import pg from 'pg';
+import { compareReadModels } from './comparison.js';
+import { projections } from './projections.js';
+import { ProjectionRunner } from './projection-runner.js';
 import { gapEventsMax, rebuild, type RebuildPhase, rebuildProjection } from './rebuild.js';
-import { queuePayment } from './testing.js';
+import { appendEvents, queuePayment } from './testing.js';
 import { hooked, rebuildScene, type RebuildScene } from './testing/rebuild-scene.js';
 
 const at = '2026-11-21T09:00:00.000Z';
@@ -93,6 +98,56 @@ describe('a rebuild beside a running projector', () => {
     } finally {
       await reader.end();
     }
+  });
+
+  it('waits for the snapshot of an audit, and both let lists and the projector go on', async () => {
+    const { pool, store } = scene;
+    const runner = new ProjectionRunner({ projection: projections.directory, store, pool });
+    runner.start();
+    const addContact = async () => {
+      const contactId = randomUUID();
+      await appendEvents(store, `contact-${contactId}`, [
+        { type: 'ContactCreated', at, data: { ...contactExample(), contactId } },
+      ]);
+      expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+      return count('contacts');
+    };
+    expect(await addContact()).toBe(1);
+    // Read within the snapshot.
+    const snapshot = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const audited: EventStore = {
+      ...store,
+      async lastPosition() {
+        snapshot.resolve();
+        await end.promise;
+        return store.lastPosition();
+      },
+    };
+    const found: unknown[] = [];
+    const comparing = compareReadModels('directory', {
+      ...{ store: audited, pool, withPersonalData: true, settleMaxMs: 0 },
+      onDifference: (difference) => found.push(difference),
+    });
+    let swaps = 0;
+    let rebuilding: Promise<unknown> = Promise.resolve();
+    try {
+      await Promise.race([snapshot.promise, comparing]);
+      rebuilding = rebuildProjection('directory', {
+        ...{ store, pool },
+        onProgress: ({ phase }) => (swaps += phase === 'swap' ? 1 : 0),
+      });
+      for (const tries of [1, 2]) {
+        await until(() => swaps > tries, { timeoutMs });
+        expect(await addContact()).toBe(1 + tries);
+      }
+    } finally {
+      end.resolve();
+      await Promise.all([comparing, rebuilding]);
+      await runner.stop();
+    }
+    expect(found).toEqual([]);
+    expect(await count('contacts')).toBe(3);
   });
 
   it('waits for an unavailable event store, also in the middle', async () => {
