@@ -72,6 +72,7 @@ async function attempted(at = new Date(), secret = endpoint.secret): Promise<str
     ...{ eventId, organizationId, eventType, paymentId: randomUUID(), traceparent: null },
     ...{ occurredAt: at, createdAt: at, windowEndsAt: new Date(at.getTime() + hourMs) },
     body: JSON.stringify({ id: eventId, eventType, data: { note: 'Rent' } }),
+    bodyHash: '00'.repeat(32),
     receivers: [{ deliveryId, endpointId }],
   };
   const table = new DeliveryTable(board.pool, randomUUID());

@@ -126,7 +126,8 @@ export function roleRows(board: Board, receiverUrl: string): Record<OperationNam
     const fanOut = {
       ...{ eventId, organizationId, eventType: 'payment.completed' as const },
       ...{ paymentId: randomUUID(), traceparent: null, occurredAt: at, createdAt: at },
-      ...{ windowEndsAt: new Date(at.getTime() + hourMs), body: '{}' },
+      ...{ windowEndsAt: new Date(at.getTime() + hourMs) },
+      ...{ body: '{}', bodyHash: '00'.repeat(32) },
       receivers: [{ deliveryId, endpointId }],
     };
     const leasedUntil = [new Date(Date.now() + hourMs)];
