@@ -224,7 +224,9 @@ function comparedIn({
     `${rows} rows of ${projections.length} read models compared with the log`,
     ...(statements === null ? [] : [`${statements.compared} documents of statements compared`]),
     `${compared} webhook bodies computed again and ${stored} stored ones compared with their hashes`,
-    ...(ofOtherShape === 0 ? [] : [`${ofOtherShape} webhook bodies of another release not compared`]),
+    ...(ofOtherShape === 0
+      ? []
+      : [`${ofOtherShape} webhook bodies of another release not compared`]),
     ...(personalData ? [] : ['names and accounts were not compared: there is no master key']),
   ];
 }
