@@ -3,7 +3,8 @@
  *
  * Shares no code with the service and needs nothing but Node.js, so that an auditor can read all of it. It checks that
  * the checkpoint is signed by the key (C2SP signed-note, Ed25519), that every leaf is in the tree that the checkpoint
- * signs (RFC 6962, SHA-256), and that the leaves are the events 0, 1, 2, … of the payment.
+ * signs (RFC 6962, SHA-256), and that the leaves are the events 0, 1, 2, … of the payment. It
+ * cannot tell whether the payment has later events that the bundle leaves out.
  *
  * Exits with 0 when all of it holds, and with 1 and the reason on stderr otherwise.
  */
