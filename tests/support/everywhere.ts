@@ -102,9 +102,9 @@ function add(
   places.set(place, before === undefined ? text : `${before}\n${text}`);
 }
 
-/** The partitions `webhook_attempts_20261122` and `webhook_attempts_default` are the table `webhook_attempts`. */
+/** The partitions `webhook_attempts_20261122` and `webhook_attempts_default` are the table `webhook_attempts`, `events_1` is `events`. */
 function wholeTable(name: string): string {
-  return name.replace(/_(\d{8}|default)$/, '');
+  return name.replace(/_(\d{8}|default)$|(?<=^events)_\d+$/, '');
 }
 
 /** Every message of every topic, with keys and headers; empty on the embedded broker. */

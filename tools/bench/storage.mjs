@@ -38,7 +38,7 @@ async function sizes(connectionString) {
   try {
     await client.query('VACUUM');
     const { rows } = await client.query(
-      `SELECT regexp_replace(relname, '_(\\d{8}|default)$', '') AS name,
+      `SELECT regexp_replace(relname, '_(\\d{8}|default)$|(?<=^events)_\\d+$', '') AS name,
               sum(pg_total_relation_size(oid))::float8 AS bytes
          FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace GROUP BY 1`,
     );

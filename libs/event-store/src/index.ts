@@ -12,6 +12,7 @@ export * from './conflicts.js';
 export * from './event-count.js';
 export * from './event-hash.js';
 export * from './memory/memory-event-store.js';
+export { emptyLogPartitions, prepareLogPartitions } from './postgres/log-partitions.js';
 export * from './postgres/postgres-event-store.js';
 export * from './readable.js';
 export * from './repository.js';

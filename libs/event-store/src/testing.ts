@@ -9,3 +9,4 @@ export * from './testing/server-faults.js';
 export * from './testing/counting-store.js';
 export * from './testing/memory-sealing.js';
 export * from './testing/short-sighted-store.js';
+export * from './testing/small-partitions.js';

@@ -20,6 +20,7 @@ import { createEventStore, createKeyringFrom, type OpenStore } from './compositi
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
+import { LogPartitions } from './log-partitions.js';
 import { LogWatch } from './log-watch.js';
 import { measurePools } from './pool-metrics.js';
 import { quarantineGauge } from './quarantine-metrics.js';
@@ -71,6 +72,7 @@ export class PlatformModule
     @Inject(PG_POOL) private readonly pool: pg.Pool,
     @Inject(STORE_POOL) private readonly storePool: pg.Pool,
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
+    @Inject(LogPartitions) private readonly partitions: LogPartitions,
     @Inject(StoreGate) private readonly gate: StoreGate,
   ) {}
 
@@ -109,6 +111,9 @@ export class PlatformModule
       await storePool.query('SELECT 1');
     });
     const logWatch = new LogWatch({ store, pool, logger, metrics });
+    const partitions = new LogPartitions({
+      ...{ pool, logger, metrics, isUsed: config.PIS_EVENT_STORE === 'postgres' },
+    });
     health.register('event-store', async () => {
       await store.ping();
       logWatch.check();
@@ -126,6 +131,7 @@ export class PlatformModule
         { provide: METRICS, useValue: metrics },
         { provide: HEALTH, useValue: health },
         { provide: LOG_WATCH, useValue: logWatch },
+        { provide: LogPartitions, useValue: partitions },
         { provide: StoreGate, useValue: gate },
         { provide: STORE_CHECK, useValue: checkStores },
       ],
@@ -135,6 +141,7 @@ export class PlatformModule
 
   onApplicationBootstrap(): void {
     this.logWatch.start();
+    this.partitions.start();
   }
 
   /** Before all loops are ended: one of them may wait for the stores. */
@@ -143,7 +150,7 @@ export class PlatformModule
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.logWatch.stop();
+    await Promise.all([this.logWatch.stop(), this.partitions.stop()]);
   }
 
   /** Runs after the loops of all apps have ended, which end in beforeApplicationShutdown. */

@@ -2,7 +2,7 @@
 import { contact, payment } from '@pis/domain';
 import { contactExample, ids, later, paymentEvents, paymentExample } from '@pis/domain/testing';
 import { beginning, postgresEventStore, repository, sealedStore } from '@pis/event-store';
-import { MemorySealing } from '@pis/event-store/testing';
+import { MemorySealing, withSmallPartitions } from '@pis/event-store/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import type { KnownCheckpoint } from './log-audit.js';
@@ -29,6 +29,8 @@ let rows: readonly StoredEvent[];
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  // Each payment has events in both partitions.
+  await withSmallPartitions(database.url, 5);
   pool = openTestPool(database.url, 1);
   const store = sealedStore(postgresEventStore({ pool }), new MemorySealing());
   const streams = repository(store, payment);
@@ -212,6 +214,16 @@ it('an event inserted into a stream is found where it is', async () => {
   );
   expect(found).toContain(`${first} 3: PaymentCompleted is no legal transition from FAILED`);
   expect(found).toContain(otherRoot);
+});
+
+it('a second event at a revision, in another partition, is found', async () => {
+  await pool.query(
+    `INSERT INTO events SELECT 11, stream_id, revision, gen_random_uuid(), type, data, metadata
+     FROM events WHERE position = 4`,
+  );
+  await pool.query('UPDATE event_log_head SET position = 11');
+  const found = await findings([kept]);
+  expect(found).toContain(`${first} 1: revision 1 follows revision 2`);
 });
 
 it('an event put behind the head of the log is found', async () => {

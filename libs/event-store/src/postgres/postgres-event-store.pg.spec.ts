@@ -3,21 +3,28 @@ import pg from 'pg';
 import type { EventStore } from '../port.js';
 import { sharedLog } from '../shared-log/shared-log.js';
 import { eventStoreConformance } from '../testing/event-store-conformance.js';
-import { postgresEventStore } from './postgres-event-store.js';
+import { withSmallPartitions } from '../testing/small-partitions.js';
+import { postgresEventStore, postgresEventStoreLimits } from './postgres-event-store.js';
 
-describe.each<[string, (store: EventStore) => EventStore]>([
-  ['PostgreSQL', (store) => store],
-  ['PostgreSQL, through one reading of the log', sharedLog],
-])('%s', (name, over) => {
+const { partitionEvents: ordinary } = postgresEventStoreLimits;
+const asItIs = (store: EventStore) => store;
+
+describe.each<[string, (store: EventStore) => EventStore, number]>([
+  ['PostgreSQL', asItIs, ordinary],
+  ['PostgreSQL, through one reading of the log', sharedLog, ordinary],
+  // Every test crosses them, and so does every larger append.
+  ['PostgreSQL, with a new partition every few events', asItIs, 15],
+])('%s', (name, over, partitionEvents) => {
   eventStoreConformance(name, async () => {
     const database = await createTestDatabase();
+    if (partitionEvents !== ordinary) await withSmallPartitions(database.url, partitionEvents);
     const pools: pg.Pool[] = [];
     const stores: EventStore[] = [];
     // A pool each: connections, batches and locks as between processes.
     const open = () => {
       const pool = openTestPool(database.url, 5);
       pools.push(pool);
-      const store = over(postgresEventStore({ pool }));
+      const store = over(postgresEventStore({ pool, partitionEvents }));
       stores.push(store);
       return store;
     };

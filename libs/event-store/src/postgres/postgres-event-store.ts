@@ -1,6 +1,6 @@
 /**
  * The event store in PostgreSQL (ARCHITECTURE.md, "Decisions", group commit). The tables and the
- * append function are in libs/read-models/prisma/migrations/20261121000100_event_store.
+ * append function are in libs/read-models/prisma/migrations/20261205000300_events_partitioned.
  */
 import { Bell, Listener } from '@pis/postgres';
 import type pg from 'pg';
@@ -24,6 +24,7 @@ import {
 import { AppendQueue, type AppendQueueLimits } from './append-queue.js';
 import { type Query, database } from './database.js';
 import { HeadWatch } from './head-watch.js';
+import { appendToPartition, partitionEventsDefault } from './log-partitions.js';
 import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
 
@@ -36,6 +37,8 @@ export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLim
 
 export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoaderLimits {
   readonly queryTimeoutMs: number;
+  /** Positions of a partition of the log that an append has to make. */
+  readonly partitionEvents: number;
   /** Events in a page of the log, when the reader does not say. */
   readonly pageMax: number;
   /** Positions read for one page, at most, however few events match. */
@@ -56,6 +59,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   queryStreamsMax: 200,
   queriesInFlightMax: 2,
   queryTimeoutMs: 10_000,
+  partitionEvents: partitionEventsDefault,
   pageMax: 500,
   pagePositionsMax: 5_000,
   pollIntervalMs: 2_000,
@@ -75,7 +79,7 @@ export function postgresEventStore({
   const bell = new Bell();
   const closing = new AbortController();
   const commits = new AppendQueue(
-    (batch) => writeBatch(query, batch).finally(() => bell.ring()),
+    (batch) => writeBatch(query, batch, limits).finally(() => bell.ring()),
     limits,
   );
   const loader = new StreamLoader((parts) => readParts(query, parts), limits);
@@ -176,8 +180,17 @@ type Outcome =
   | { readonly done: true; readonly revision: number; readonly position: string }
   | { readonly done: false; readonly actual: number | 'noStream' };
 
-async function writeBatch(query: Query, batch: readonly ProposedAppend[]): Promise<Outcome[]> {
-  const rows = await query<sql.AppendRow>(sql.appendEvents, appendParameters(batch));
+async function writeBatch(
+  query: Query,
+  batch: readonly ProposedAppend[],
+  { partitionEvents }: PostgresEventStoreLimits,
+): Promise<Outcome[]> {
+  const parameters = appendParameters(batch);
+  const rows = await appendToPartition(query, {
+    events: batch.reduce((sum, { events }) => sum + events.length, 0),
+    partitionEvents,
+    append: () => query<sql.AppendRow>(sql.appendEvents, parameters),
+  });
   const outcomes: Outcome[] = [];
   for (const { append, done, at_revision, at_position } of rows) {
     const revision = Number(at_revision);
