@@ -171,14 +171,14 @@ describe('an endpoint', () => {
       changes: {
         PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
         PIS_WEBHOOK_CA_FILE: receiver.caFile,
-        PIS_REQUEST_TIMEOUT_MS: 300,
+        PIS_REQUEST_TIMEOUT_MS: 3_000,
       },
     });
     const cookie = await slow.signedIn(await slow.newUser('admin'));
     const body = { url: receiver.url, subscribedEvents: ['payment.*'] };
     const created = await slow.call('/webhooks', { method: 'POST', cookie, body });
     const { id } = dataOf<{ id: string }>(created);
-    receiver.respondWith(() => ({ delayMs: 900 }));
+    receiver.respondWith(() => ({ delayMs: 4_000 }));
     const tested = await slow.call(`/webhooks/${id}/test`, { method: 'POST', cookie, body: {} });
     expect(dataOf(tested)).toMatchObject({ success: true });
     await slow.close();
