@@ -1,5 +1,5 @@
 /** Renders the profile of one node and runs what it says: every app in one process of the bundle, on PostgreSQL alone. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -10,15 +10,14 @@ import {
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
-import { verify } from '@pis/webhooks';
 import { Api } from './support/api.js';
 import { sharedBundle } from './support/bundle.js';
 import { commandsIn, commandsUnder } from './support/guide.js';
 import { describeWithHelm, type Manifest, ofKind, render } from './support/helm.js';
 import { LocalCluster, probe } from './support/helm-run.js';
-import { payable } from './support/payable.js';
 import { runCommand } from './support/process.js';
 import { provision } from './support/systems.js';
+import { expectToldPayment } from './support/told-payment.js';
 
 const startLimitMs = 600_000;
 const testLimitMs = 240_000;
@@ -77,20 +76,7 @@ describeWithHelm('the chart for one node, run on this machine', () => {
 
   it(
     'a payment is accepted, executed by the simulated bank, and announced by a signed webhook',
-    async () => {
-      const endpoint = { url: `${receiver.url}/hook`, subscribedEvents: ['payment.completed'] };
-      const { secret } = await api.data<{ secret: string }>(201, 'POST', '/v1/webhooks', endpoint);
-      const created = await api.createPayment(await payable(api), randomUUID());
-      expect(created.status).toBe(201);
-      const { paymentId } = created.body.data as { paymentId: string };
-      const status = async () =>
-        (await api.data<{ status: string }>(200, 'GET', `/v1/payments/${paymentId}`)).status;
-      await until(async () => (await status()) === 'COMPLETED', { timeoutMs: arrivalLimitMs });
-      const { headers, body } = await receiver.waitFor((one) => one.body.includes(paymentId), {
-        timeoutMs: arrivalLimitMs,
-      });
-      expect(verify(body, headers, secret, new Date())).toBe(true);
-    },
+    () => expectToldPayment(api, receiver, arrivalLimitMs),
     testLimitMs,
   );
 

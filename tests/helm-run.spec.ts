@@ -14,13 +14,12 @@ import {
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
-import { verify } from '@pis/webhooks';
 import { Api } from './support/api.js';
 import { sharedBundle } from './support/bundle.js';
 import { helm, render } from './support/helm.js';
 import { LocalCluster, probe, type Secrets } from './support/helm-run.js';
-import { payable } from './support/payable.js';
 import { provision } from './support/systems.js';
+import { expectToldPayment } from './support/told-payment.js';
 
 const brokers = process.env['PIS_TEST_KAFKA_BROKERS'];
 const startLimitMs = 600_000;
@@ -90,20 +89,7 @@ suite('the rendered chart, run on this machine', () => {
 
   it(
     'a payment is accepted, executed by the simulated bank, and announced by a signed webhook',
-    async () => {
-      const endpoint = { url: `${receiver.url}/hook`, subscribedEvents: ['payment.completed'] };
-      const { secret } = await api.data<{ secret: string }>(201, 'POST', '/v1/webhooks', endpoint);
-      const created = await api.createPayment(await payable(api), randomUUID());
-      expect(created.status).toBe(201);
-      const { paymentId } = created.body.data as { paymentId: string };
-      const status = async () =>
-        (await api.data<{ status: string }>(200, 'GET', `/v1/payments/${paymentId}`)).status;
-      await until(async () => (await status()) === 'COMPLETED', { timeoutMs: arrivalLimitMs });
-      const { headers, body } = await receiver.waitFor((one) => one.body.includes(paymentId), {
-        timeoutMs: arrivalLimitMs,
-      });
-      expect(verify(body, headers, secret, new Date())).toBe(true);
-    },
+    () => expectToldPayment(api, receiver, arrivalLimitMs),
     testLimitMs,
   );
 
