@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- payments|webhooks|tracing|rate-limits|lists|pages|rails|statements|exports|audit|storage|event-store …] [-- --json] [-- --short] [-- --events N]`:
- * measures the system and, for comparison, the machine without it, completely or only in parts. `event-store` runs only
- * when it is named. Compare the ratios: absolute numbers depend on the machine.
+ * `npm run bench [-- PART …] [-- --json] [-- --short]`: measures the system and, for comparison, the machine without it,
+ * completely or only in parts. The parts and their options are in bench/bench.mjs. Compare the ratios: absolute numbers
+ * depend on the machine.
  */
 import { continueOnSupportedNode, prepare } from './workspace.mjs';
 

@@ -1,12 +1,16 @@
 /** The runs of the bench, in order, and the table. Everything it starts it also ends. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
 import { say } from '../workspace.mjs';
 import { audit, reportAudit } from './audit.mjs';
+import { cost } from './cost.mjs';
+import { reportCost } from './cost-report.mjs';
 import { eventStores } from './event-store/event-store.mjs';
 import { reportEventStores } from './event-store/report.mjs';
 import { exports, reportExports } from './exports.mjs';
 import { firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { lists, reportLists } from './lists.mjs';
+import { rssMb } from './metrics.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
 import { pages } from './pages/pages.mjs';
 import { reportPages } from './pages/report.mjs';
@@ -50,6 +54,7 @@ const parts = {
     run: ({ isShort }) => benchPayments(isShort ? short : full),
     report,
   },
+  cost: { run: cost, report: reportCost },
   webhooks: { run: webhooks, report: reportWebhooks },
   lists: { run: lists, report: reportLists },
   tracing: { run: tracing, report: reportTracing },
@@ -64,13 +69,12 @@ const parts = {
 };
 
 export async function bench(args) {
-  const isShort = args.includes('--short');
-  const names = Object.keys(parts);
-  const named = names.filter((name) => args.includes(name) || args.includes(`--${name}`));
+  const { named, isJson, ...options } = optionsOf(args);
+  const byDefault = Object.keys(parts).filter((name) => !parts[name].onlyWhenAsked);
   const results = {};
-  for (const name of named.length > 0 ? named : names.filter((one) => !parts[one].onlyWhenAsked))
-    results[name] = await parts[name].run({ isShort, events: eventsGiven(args) });
-  if (args.includes('--json')) {
+  for (const name of named.length > 0 ? named : byDefault)
+    results[name] = await parts[name].run(options);
+  if (isJson) {
     const { payments, ...others } = results;
     console.log(JSON.stringify({ machine: machine(), ...payments, ...others }));
     return 0;
@@ -80,10 +84,40 @@ export async function bench(args) {
   return 0;
 }
 
-/** `--events N`, for the audit. */
-function eventsGiven(args) {
-  const at = args.indexOf('--events');
-  return at === -1 ? undefined : Number(args[at + 1]);
+/** @throws TypeError for an option that does not exist, Error for an unknown part or a value that is not a number */
+function optionsOf(args) {
+  const names = Object.keys(parts);
+  const flags = Object.fromEntries(names.map((name) => [name, { type: 'boolean' }]));
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      ...flags,
+      json: { type: 'boolean' },
+      short: { type: 'boolean' },
+      events: { type: 'string' },
+      rates: { type: 'string' },
+      seconds: { type: 'string' },
+    },
+  });
+  for (const name of positionals)
+    if (!names.includes(name)) throw new Error(`no part ${name}; there are: ${names.join(', ')}`);
+  return {
+    named: names.filter((name) => values[name] || positionals.includes(name)),
+    isJson: values.json ?? false,
+    isShort: values.short ?? false,
+    /** For the audit. */
+    events: values.events === undefined ? undefined : Number(values.events),
+    /** For the costs. */
+    rates: values.rates?.split(',').map((rate) => positive('rates', rate)),
+    seconds: positive('seconds', values.seconds),
+  };
+}
+
+/** Undefined if it was not given. */
+function positive(option, text) {
+  if (text === undefined || Number(text) > 0) return text === undefined ? undefined : Number(text);
+  throw new Error(`--${option}: ${text} is not a number above 0`);
 }
 
 async function benchPayments(scale) {
@@ -183,9 +217,7 @@ function ratios({ rounds, acceptedAllInOne }) {
 async function idleRss(app) {
   const idleMs = 5_000;
   await new Promise((resolve) => setTimeout(resolve, idleMs));
-  const text = await (await fetch(`${app.url}/metrics`)).text();
-  const bytes = /^process_resident_memory_bytes(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1];
-  return Number(bytes) / 1024 / 1024;
+  return await rssMb(app.url);
 }
 
 function machine() {

@@ -1,4 +1,4 @@
-/** From the request to the client's endpoint: latency at a steady pace, and how many whole lives per second. */
+/** From the request to the client's endpoint: latency at a steady pace, and how many whole lifecycles per second. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from './requests.mjs';
@@ -8,7 +8,7 @@ const webhooksPerPayment = 3;
 const arrivalLimitMs = 60_000;
 
 /** Registers the receiver while `work` runs; arrivals are [paymentId, eventType, atMs]. */
-async function withEndpoint({ url, headers }, receiver, work) {
+export async function withEndpoint({ url, headers }, receiver, work) {
   const endpoint = await call(url, headers, 'POST', '/v1/webhooks', {
     url: `${receiver.hello.url}/hook`,
     subscribedEvents: ['payment.*'],
@@ -81,9 +81,10 @@ export function fullLifecycles(target, receiver, { payments, connections }) {
   });
 }
 
-async function allArrived(arrivals, paymentIds) {
+/** Until each of the payments has all its webhooks. @throws Error after limitMs */
+export async function allArrived(arrivals, paymentIds, limitMs = arrivalLimitMs) {
   const waiting = new Set(paymentIds);
-  const deadline = performance.now() + arrivalLimitMs;
+  const deadline = performance.now() + limitMs;
   while (waiting.size > 0) {
     for (const paymentId of waiting)
       if ((arrivals.get(paymentId)?.length ?? 0) >= webhooksPerPayment) waiting.delete(paymentId);

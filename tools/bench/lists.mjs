@@ -75,21 +75,24 @@ const filters = {
 
 export async function lists({ isShort }) {
   const scale = isShort ? short : full;
-  return await withPostgres(async ({ databaseUrl: serverUrl, scratch, undo }) => {
-    await createDatabase(serverUrl, 'large');
-    const sides = {};
-    for (const [side, rows] of Object.entries(scale.rows)) {
-      say(`${rows.toLocaleString('en')} payments into the read model`);
-      const databaseUrl = databaseOf(serverUrl, side);
-      const { gateway, headers } = await prepared({ databaseUrl, rows, scratch });
-      undo.push(() => gateway.stop());
-      sides[side] = { origin: gateway.url, headers };
-    }
-    say('lists of payments, with each filter, over few payments and over many');
-    const pairs = await pairsOf(sides);
-    const pages = await measure('paired-load.mjs', { sides, pairs, ...scale.load });
-    return { rows: scale.rows, pages };
-  }, 'small');
+  return await withPostgres(
+    async ({ databaseUrl: serverUrl, scratch, undo }) => {
+      await createDatabase(serverUrl, 'large');
+      const sides = {};
+      for (const [side, rows] of Object.entries(scale.rows)) {
+        say(`${rows.toLocaleString('en')} payments into the read model`);
+        const databaseUrl = databaseOf(serverUrl, side);
+        const { gateway, headers } = await prepared({ databaseUrl, rows, scratch });
+        undo.push(() => gateway.stop());
+        sides[side] = { origin: gateway.url, headers };
+      }
+      say('lists of payments, with each filter, over few payments and over many');
+      const pairs = await pairsOf(sides);
+      const pages = await measure('paired-load.mjs', { sides, pairs, ...scale.load });
+      return { rows: scale.rows, pages };
+    },
+    { database: 'small' },
+  );
 }
 
 function databaseOf(serverUrl, name) {

@@ -6,21 +6,31 @@ const ticksPerSecond = 100;
 
 /** Of a process and all below it, those that have ended and were waited for included; in ms. */
 export function cpuMsOfTree(pid) {
+  return [...cpuMsByProcess(pid).values()].reduce((sum, cpuMs) => sum + cpuMs, 0);
+}
+
+/** Of a process and of each one below it, by its ID; in ms. Children that ended and were waited for belong to their parent. */
+export function cpuMsByProcess(pid) {
   const processes = allProcesses();
-  let sum = 0;
+  const found = new Map();
   const queue = [pid];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    sum += processes.get(next)?.cpuMs ?? 0;
+    if (processes.has(next)) found.set(next, processes.get(next).cpuMs);
     for (const [child, { parent }] of processes) if (parent === next) queue.push(child);
   }
-  return sum;
+  return found;
+}
+
+/** Whether the process is a server process of PostgreSQL for one connection, by the title that it gives itself. */
+export function servesConnection(pid) {
+  return /^postgres: .*\(\d+\)/.test(readOf(pid, 'cmdline') ?? '');
 }
 
 function allProcesses() {
   const processes = new Map();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const stat = readStat(name);
+    const stat = readOf(name, 'stat');
     if (stat === null) continue;
     // The second field, the name, may hold blanks and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -32,9 +42,9 @@ function allProcesses() {
 }
 
 /** Null for a process that ended since it was listed. */
-function readStat(pid) {
+function readOf(pid, file) {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch (error) {
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return null;
     throw error;

@@ -6,16 +6,21 @@ import { join } from 'node:path';
 import { startPostgres } from '@pis/local-servers';
 
 /**
- * Runs `work({ databaseUrl, scratch, undo })` on a PostgreSQL of its own, then the steps of `undo`, the last one first.
- * @param database the name of its database
+ * Runs `work({ databaseUrl, postgresPid, scratch, undo })` on a PostgreSQL of its own, then the steps of `undo`, the last one first.
+ * @param settings of the server; by default it has those of the embedded PostgreSQL
  */
-export async function withPostgres(work, database = 'bench') {
+export async function withPostgres(work, { database = 'bench', settings = [] } = {}) {
   const scratch = mkdtempSync(join(tmpdir(), 'pis-bench-'));
   const undo = [() => rmSync(scratch, { recursive: true, force: true })];
   try {
-    const postgres = await startPostgres({ dataDir: join(scratch, 'postgres'), database });
+    const postgres = await startPostgres({
+      dataDir: join(scratch, 'postgres'),
+      database,
+      settings,
+    });
     undo.push(() => postgres.stop());
-    return await work({ databaseUrl: postgres.url, scratch, undo });
+    const { url: databaseUrl, pid: postgresPid } = postgres;
+    return await work({ databaseUrl, postgresPid, scratch, undo });
   } finally {
     for (const step of undo.reverse()) await step();
   }

@@ -1,0 +1,103 @@
+/**
+ * What a payment costs at several rates, and what the idle system costs: the whole system in one process with the
+ * settings of a user, from the request to the third webhook of one endpoint.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { say } from '../workspace.mjs';
+import { withEndpoint } from './lifecycle.mjs';
+import { meterSettings, openMeter, used } from './meter.mjs';
+import { rssMb } from './metrics.mjs';
+import { latenciesOf, startPace } from './pace.mjs';
+import { startApp, startHelper } from './processes.mjs';
+import { createPayable } from './requests.mjs';
+import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
+
+const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 10, idleSeconds: 30 };
+const short = { rates: [1, 20], seconds: 3, warmupSeconds: 1, idleSeconds: 2 };
+const warmupPerSecond = 100;
+/** For what follows the start, or the last webhook: its record, lists, acknowledgements of the bank. */
+const settleMs = 3_000;
+
+/** @param rates payments per second; @param seconds of load at each */
+export async function cost({ isShort, rates, seconds }) {
+  const scale = isShort ? short : full;
+  const asked = { rates: rates ?? scale.rates, seconds: seconds ?? scale.seconds };
+  const work = (place) => measureAll({ ...scale, ...asked }, place);
+  return await withPostgres(work, { settings: meterSettings });
+}
+
+async function measureAll(scale, { undo, ...place }) {
+  const receiver = await startHelper('receiver.mjs');
+  undo.push(() => receiver.stop());
+  const apiKey = newApiKey();
+  const app = await startApp(null, sendingSettings(place, { apiKey, receiver }));
+  undo.push(() => app.stop());
+  const target = await createPayable({ url: app.url, apiKey });
+  const meter = await openMeter({ ...place, processes: { 'Node.js': app.pid } });
+  undo.push(() => meter.close());
+  const idle = await measureIdle(scale, { app, meter });
+  return await withEndpoint(target, receiver, async (arrivals) => {
+    const pace = await startPace(target, arrivals);
+    undo.push(() => pace.stop());
+    say('warm-up');
+    await pace.pay({ perSecond: warmupPerSecond, seconds: scale.warmupSeconds });
+    const afterPayments = await measureIdle(scale, { app, meter });
+    const rates = [];
+    for (const perSecond of scale.rates) {
+      arrivals.clear();
+      say(`${perSecond} payments per second for ${scale.seconds} s`);
+      const load = { perSecond, seconds: scale.seconds };
+      rates.push(await measureRate(load, { app, meter, pace, arrivals }));
+    }
+    return { idle, afterPayments, rates };
+  });
+}
+
+/** Loops of the executor look for news more often until a minute after the last payment. */
+async function measureIdle({ idleSeconds }, { app, meter }) {
+  await delay(settleMs);
+  say(`no load for ${idleSeconds} s`);
+  const before = await meter.read();
+  await delay(idleSeconds * 1000);
+  const sum = used(before, await meter.read());
+  return costsOf({ ...sum, rssMb: await rssMb(app.url) }, sum.seconds);
+}
+
+async function measureRate({ perSecond, seconds }, { app, meter, pace, arrivals }) {
+  const before = await meter.read();
+  const payments = await pace.pay({ perSecond, seconds });
+  await delay(settleMs);
+  const after = await meter.read();
+  const sum = used(before, after);
+  const [, firstAtMs] = payments[0];
+  const lastAtMs = Math.max(...[...arrivals.values()].map((times) => Math.max(...times)));
+  return {
+    perSecond,
+    payments: payments.length,
+    seconds: sum.seconds,
+    deliveredPerSecond: (payments.length * 1000) / Math.max(seconds * 1000, lastAtMs - firstAtMs),
+    ...costsOf({ ...sum, rssMb: await rssMb(app.url) }, payments.length),
+    ...latenciesOf(payments, arrivals),
+  };
+}
+
+const shownStatements = 12;
+
+/** Per payment, or per second. The statements that take the most time come first. */
+function costsOf({ cpuMs, statements, calls, logReads, walBytes, rssMb: memory }, count) {
+  return {
+    cpuMs: Object.fromEntries(Object.entries(cpuMs).map(([name, ms]) => [name, ms / count])),
+    totalCpuMs: Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0) / count,
+    statements: calls / count,
+    logReads: logReads / count,
+    walBytes: walBytes / count,
+    rssMb: memory,
+    topStatements: statements
+      .toSorted((a, b) => b.ms - a.ms)
+      .slice(0, shownStatements)
+      .map(({ query, ...one }) => ({
+        ...{ calls: one.calls / count, ms: one.ms / count },
+        query: query.replaceAll(/\s+/g, ' ').slice(0, 300),
+      })),
+  };
+}
