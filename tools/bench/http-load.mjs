@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
-import { quantile } from './statistics.mjs';
+import { quantilesOf } from './statistics.mjs';
 
 process.once('message', (task) => {
   load(task).then(
@@ -59,11 +59,9 @@ async function load({
   };
   await Promise.all(Array.from({ length: connections }, one));
   await pool.close();
-  latencies.sort((a, b) => a - b);
   return {
     perSecond: latencies.length / seconds,
-    p50Ms: quantile(latencies, 0.5),
-    p99Ms: quantile(latencies, 0.99),
+    ...quantilesOf(latencies),
     statuses,
   };
 }

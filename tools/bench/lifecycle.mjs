@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from './requests.mjs';
-import { quantile } from './statistics.mjs';
+import { quantilesOf } from './statistics.mjs';
 
 const webhooksPerPayment = 3;
 const arrivalLimitMs = 60_000;
@@ -59,26 +59,30 @@ export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
     // The first second warms up connections and code.
     const latencies = [...created]
       .slice(perSecond)
-      .map(([paymentId, atMs]) => Math.min(...arrivals.get(paymentId)) - atMs)
-      .sort((a, b) => a - b);
-    return { perSecond, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99) };
+      .map(([paymentId, atMs]) => Math.min(...arrivals.get(paymentId)) - atMs);
+    return { perSecond, ...quantilesOf(latencies) };
   });
 }
 
 /** Closed loop: created → COMPLETED → three webhooks received, until all are through. */
 export function fullLifecycles(target, receiver, { payments, connections }) {
   return withEndpoint(target, receiver, async (arrivals) => {
-    const created = [];
     const startedAt = performance.now();
-    let left = payments;
-    const one = async () => {
-      while (left-- > 0) created.push(await create(target));
-    };
-    await Promise.all(Array.from({ length: connections }, one));
-    await allArrived(arrivals, created);
+    await allArrived(arrivals, await createMany(target, { payments, connections }));
     const seconds = (performance.now() - startedAt) / 1000;
     return { payments, seconds, perSecond: payments / seconds };
   });
+}
+
+/** Closed loop. @returns the IDs of the payments */
+export async function createMany(target, { payments, connections }) {
+  const created = [];
+  let left = payments;
+  const one = async () => {
+    while (left-- > 0) created.push(await create(target));
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  return created;
 }
 
 /** Until each of the payments has all its webhooks. @throws Error after limitMs */

@@ -2,7 +2,7 @@
 import { allArrived } from './lifecycle.mjs';
 import { startHelper } from './processes.mjs';
 import { paymentLoad } from './requests.mjs';
-import { quantile } from './statistics.mjs';
+import { quantilesOf } from './statistics.mjs';
 
 const connections = 64;
 /** A system that is too slow for the pace needs longer than the load took. */
@@ -49,9 +49,4 @@ export function latenciesOf(payments, arrivals) {
     firstWebhook: quantilesOf(webhook(Math.min)),
     lastWebhook: quantilesOf(webhook(Math.max)),
   };
-}
-
-export function quantilesOf(latencies) {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
 }

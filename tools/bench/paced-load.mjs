@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { quantile } from './statistics.mjs';
+import { quantilesOf } from './statistics.mjs';
 
 process.once('message', (task) => {
   load(task).then(
@@ -44,8 +44,7 @@ async function load(task) {
   }
   await Promise.all(pending);
   await pool.close();
-  latencies.sort((a, b) => a - b);
-  return { p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99), statuses };
+  return { ...quantilesOf(latencies), statuses };
 }
 
 /** 10.0.0.0/8 has more than 16 million. */

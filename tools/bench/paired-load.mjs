@@ -3,7 +3,7 @@
  * alike. Controlled over IPC. It answers with latencies in milliseconds, side by side.
  */
 import { Pool } from 'undici';
-import { quantile } from './statistics.mjs';
+import { median, quantilesOf, spread } from './statistics.mjs';
 
 process.once('message', (task) => {
   compare(task).then(
@@ -16,12 +16,11 @@ process.once('message', (task) => {
 });
 
 /**
- * Each of `pairs` has a name and, by side, a path; `sides` are the two servers, with their headers. Rounds
- * of all pairs, each pair's requests in turn; of a pair the quietest round counts, that is the one with the
- * least p99 of both: others' work on the machine only ever adds, and the servers' own is in every round.
- * So a pair whose second side is still over `ratioMax` times the first is asked again, up to `roundsMax`.
+ * Each of `pairs` has a name and, by side, a path; `sides` are the two servers, with their headers. Rounds of all pairs,
+ * each pair's requests in turn. @returns for each pair its medians over the rounds, and the ratio of the second side's
+ * p99 to the first's, which is taken within each round
  */
-async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, warmup }) {
+async function compare({ sides, pairs, rounds, requests, warmup }) {
   const pools = Object.fromEntries(
     Object.entries(sides).map(([side, { origin }]) => [side, new Pool(origin, { connections: 1 })]),
   );
@@ -29,25 +28,28 @@ async function compare({ sides, pairs, rounds, roundsMax, ratioMax, requests, wa
   const names = Object.keys(sides);
   for (const { paths } of pairs)
     for (let n = 0; n < warmup; n += 1) for (const side of names) await ask(side, paths);
-  const best = new Map();
-  const isOver = ({ name }) => {
-    const [first, second] = names.map((side) => best.get(name)[side].p99Ms);
-    return second > ratioMax * first;
-  };
-  for (let round = 0; round < roundsMax; round += 1)
-    for (const { name, paths } of round < rounds ? pairs : pairs.filter(isOver)) {
+  const measured = pairs.map(() => []);
+  for (let round = 0; round < rounds; round += 1)
+    for (const [index, { paths }] of pairs.entries()) {
       const latencies = Object.fromEntries(names.map((side) => [side, []]));
       for (let n = 0; n < requests; n += 1)
         for (const side of names) latencies[side].push(await ask(side, paths));
-      const sample = Object.fromEntries(names.map((side) => [side, summaryOf(latencies[side])]));
-      if (!best.has(name) || worstOf(sample) < worstOf(best.get(name))) best.set(name, sample);
+      measured[index].push(names.map((side) => quantilesOf(latencies[side])));
     }
   await Promise.all(Object.values(pools).map((pool) => pool.close()));
-  return [...best].map(([name, sample]) => ({ name, ...sample }));
+  return pairs.map(({ name }, index) => ({ name, ...summaryOf(names, measured[index]) }));
 }
 
-function worstOf(sample) {
-  return Math.max(...Object.values(sample).map(({ p99Ms }) => p99Ms));
+function summaryOf(names, rounds) {
+  const sides = names.map((side, at) => [
+    side,
+    {
+      p50Ms: median(rounds.map((round) => round[at].p50Ms)),
+      p99Ms: median(rounds.map((round) => round[at].p99Ms)),
+    },
+  ]);
+  const p99Ratio = spread(rounds.map(([first, second]) => second.p99Ms / first.p99Ms));
+  return { ...Object.fromEntries(sides), p99Ratio };
 }
 
 async function timed(pool, path, headers) {
@@ -57,9 +59,4 @@ async function timed(pool, path, headers) {
   const tookMs = performance.now() - startedAt;
   if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode} ${text}`);
   return tookMs;
-}
-
-function summaryOf(latencies) {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
 }

@@ -9,3 +9,14 @@ export function median(values) {
     0.5,
   );
 }
+
+/** Of measurements that were repeated: how far they lie apart says how far the median can be trusted. */
+export function spread(values) {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+/** p50 and p99 of latencies in ms, in any order. */
+export function quantilesOf(latencies) {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
+}

@@ -10,7 +10,7 @@ import { say } from '../../workspace.mjs';
 import { flushMs } from '../disk.mjs';
 import { machineMs } from '../machine-clock.mjs';
 import { startApp } from '../processes.mjs';
-import { quantile } from '../statistics.mjs';
+import { quantilesOf } from '../statistics.mjs';
 import { openClients, subscribe } from './clients.mjs';
 import { fillHistory } from './history.mjs';
 import { startDispatcher, startSystem } from './system.mjs';
@@ -196,11 +196,6 @@ async function latencyOf({ receiver, clients }, client, seconds) {
   const sinceBegin = measured.map((id) => receiver.timed.get(id) - paid.get(id).atMs);
   const sinceAppended = measured.map((id) => receiver.timed.get(id) - paid.get(id).appendedAtMs);
   return { perSecond, ...quantilesOf(sinceBegin), appended: quantilesOf(sinceAppended) };
-}
-
-function quantilesOf(latencies) {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) };
 }
 
 /** Until the endpoint has taken all the attempts that it is given, and the rest waits. */

@@ -1,0 +1,152 @@
+/**
+ * Payments as clients create them, everything in one process and with api-gateway as a process of its own, beside the limits
+ * of the machine. What is compared is measured in rounds: the machine changes its speed from one minute to the next,
+ * and a ratio within a round does not.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { say } from '../workspace.mjs';
+import { createMany, firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
+import { rssMb } from './metrics.mjs';
+import { followOutcomes } from './outcomes.mjs';
+import { pgbenchInserts } from './pgbench.mjs';
+import { measure, startApp, startHelper } from './processes.mjs';
+import { createPayable, listLatency, paymentLoad } from './requests.mjs';
+import { spread } from './statistics.mjs';
+import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
+
+const connections = 64;
+const full = {
+  rounds: 3,
+  seconds: 4,
+  warmupSeconds: 1,
+  listed: 100_000,
+  paceSeconds: 20,
+  lifecycles: 3_000,
+};
+const short = {
+  rounds: 1,
+  seconds: 2,
+  warmupSeconds: 1,
+  listed: 2_000,
+  paceSeconds: 3,
+  lifecycles: 200,
+};
+const idleMs = 5_000;
+
+export async function payments({ isShort }) {
+  const scale = isShort ? short : full;
+  return await withPostgres(async (place) => await measureAll(scale, place));
+}
+
+async function measureAll(scale, place) {
+  const { undo } = place;
+  const receiver = await startHelper('receiver.mjs');
+  undo.push(() => receiver.stop());
+  const apiKey = newApiKey();
+  const env = sendingSettings(place, { apiKey, receiver });
+  const inAll = await startApp(null, env);
+  undo.push(() => inAll.stop());
+  await delay(idleMs);
+  const idleRssMb = await rssMb(inAll.url);
+  const target = { ...(await createPayable({ url: inAll.url, apiKey })), ...place };
+  say('create to first webhook at 50 payments/s, everything in one process');
+  const pace = { perSecond: 50, seconds: scale.paceSeconds };
+  const firstWebhook = await firstWebhookLatency(target, receiver, pace);
+  say('everything in one process: lifecycles, and payments accepted while it executes them');
+  const allInOne = await allInOneRounds(scale, target, receiver);
+  await inAll.stop();
+
+  const gateway = await startApp('api-gateway', env);
+  undo.push(() => gateway.stop());
+  const own = { ...target, url: gateway.url };
+  say('payments accepted, api-gateway as a process of its own, beside the machine alone');
+  const alone = await besideTheMachine(scale, own);
+  say(`list latency at ${scale.listed} payments`);
+  const list = await listAt(scale, own, env, undo);
+  return summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list });
+}
+
+/** The log follows each load until all is executed, so that nothing runs into the next one. */
+async function allInOneRounds(scale, target, receiver) {
+  const outcomes = await followOutcomes(target.databaseUrl);
+  target.undo.push(() => outcomes.close());
+  const load = { payments: scale.lifecycles, connections };
+  const rounds = [];
+  for (let round = 0; round < scale.rounds; round += 1) {
+    await outcomes.allCompleted();
+    const startedAt = performance.now();
+    await createMany(target, load);
+    await outcomes.allCompleted();
+    const withoutEndpoints = (scale.lifecycles * 1000) / (performance.now() - startedAt);
+    rounds.push({
+      lifecycles: withoutEndpoints,
+      lifecyclesWithWebhooks: (await fullLifecycles(target, receiver, load)).perSecond,
+      accepted: await measure('http-load.mjs', paymentLoad(target, { ...scale, connections })),
+    });
+  }
+  await outcomes.allCompleted();
+  return rounds;
+}
+
+/** Single-row inserts, empty POST and payments, one right after the other. */
+async function besideTheMachine(scale, target) {
+  const load = paymentLoad(target, { ...scale, connections });
+  const inserts = {
+    ...{ databaseUrl: target.databaseUrl, scratch: target.scratch, clients: connections },
+    ...{ seconds: scale.seconds, warmupSeconds: scale.warmupSeconds, payload: load.body },
+  };
+  const empty = await startHelper('empty-server.mjs');
+  const rounds = [];
+  for (let round = 0; round < scale.rounds; round += 1)
+    rounds.push({
+      pgbench: await pgbenchInserts(inserts),
+      inserts: await measure('insert-load.mjs', inserts),
+      emptyPost: await measure('http-load.mjs', { ...load, origin: empty.hello.url, path: '/' }),
+      accepted: await measure('http-load.mjs', load),
+    });
+  await empty.stop();
+  return rounds;
+}
+
+async function listAt(scale, target, env, undo) {
+  const projector = await startApp('payments-projector', env);
+  undo.push(() => projector.stop());
+  const result = await listLatency(target, { atLeast: scale.listed, connections });
+  await projector.stop();
+  return result;
+}
+
+/** Medians over the rounds with the least and the greatest. Ratios are of one round; all-in-one has rounds of its own. */
+function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list }) {
+  const inAll = (pick) => spread(allInOne.map(pick));
+  const per = (pick) => spread(alone.map(pick));
+  const machine = {
+    pgbenchInserts: alone[0].pgbench && per(({ pgbench }) => pgbench.perSecond),
+    inserts: per(({ inserts }) => inserts.perSecond),
+    emptyPost: per(({ emptyPost }) => emptyPost.perSecond),
+  };
+  const acceptedOf = (rounds) => ({
+    perSecond: spread(rounds.map(({ accepted }) => accepted.perSecond)),
+    p50Ms: spread(rounds.map(({ accepted }) => accepted.p50Ms)),
+    p99Ms: spread(rounds.map(({ accepted }) => accepted.p99Ms)),
+  });
+  return {
+    ...{ idleRssMb, firstWebhook, list, machine },
+    allInOne: {
+      accepted: acceptedOf(allInOne),
+      lifecycles: inAll(({ lifecycles }) => lifecycles),
+      lifecyclesWithWebhooks: inAll((round) => round.lifecyclesWithWebhooks),
+    },
+    gateway: { accepted: acceptedOf(alone) },
+    ratios: {
+      gatewayToInserts: per(({ accepted, inserts }) => accepted.perSecond / inserts.perSecond),
+      gatewayToPgbench:
+        alone[0].pgbench && per(({ accepted, pgbench }) => accepted.perSecond / pgbench.perSecond),
+      gatewayToEmptyPost: per(
+        ({ accepted, emptyPost }) => accepted.perSecond / emptyPost.perSecond,
+      ),
+      allInOneToInserts: inAll(({ accepted }) => accepted.perSecond / machine.inserts.median),
+      allInOneToEmptyPost: inAll(({ accepted }) => accepted.perSecond / machine.emptyPost.median),
+    },
+  };
+}
