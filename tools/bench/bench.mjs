@@ -16,6 +16,7 @@ import { rails } from './rails/rails.mjs';
 import { rateLimits, reportRateLimits } from './rate-limits.mjs';
 import { reportMachine, reportPayments } from './report.mjs';
 import { reportStatements, statements } from './statements.mjs';
+import { reportSteady, steady } from './steady.mjs';
 import { reportStorage, storage } from './storage.mjs';
 import { reportTracing, tracing } from './tracing.mjs';
 import { reportWebhooks } from './webhooks/report.mjs';
@@ -23,7 +24,7 @@ import { webhooks } from './webhooks/webhooks.mjs';
 
 /**
  * The parts that can be run alone, by their name as an argument, with or without `--`. Without a name all
- * run but those that run only when asked for: on a real server they leave their events behind.
+ * run but those that run only when asked for: `steady` takes ten minutes, and `event-store` leaves its events on a real server.
  */
 const parts = {
   payments: { run: payments, report: reportPayments },
@@ -38,12 +39,18 @@ const parts = {
   exports: { run: exports, report: reportExports },
   audit: { run: audit, report: reportAudit },
   storage: { run: storage, report: reportStorage },
+  steady: { run: steady, report: reportSteady, onlyWhenAsked: true },
   'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },
 };
 
+/** Those of `--quick`: the main figures within three minutes on two cores. */
+const quickParts = ['payments', 'cost'];
+
 export async function bench(args) {
   const { named, isJson, ...options } = optionsOf(args);
-  const byDefault = Object.keys(parts).filter((name) => !parts[name].onlyWhenAsked);
+  const byDefault = options.isQuick
+    ? quickParts
+    : Object.keys(parts).filter((name) => !parts[name].onlyWhenAsked);
   const results = {};
   for (const name of named.length > 0 ? named : byDefault)
     results[name] = await parts[name].run(options);
@@ -68,22 +75,34 @@ function optionsOf(args) {
       ...flags,
       json: { type: 'boolean' },
       short: { type: 'boolean' },
+      quick: { type: 'boolean' },
       events: { type: 'string' },
       rates: { type: 'string' },
       seconds: { type: 'string' },
+      minutes: { type: 'string' },
+      rate: { type: 'string' },
+      svg: { type: 'string' },
     },
   });
   for (const name of positionals)
     if (!names.includes(name)) throw new Error(`no part ${name}; there are: ${names.join(', ')}`);
+  const named = names.filter((name) => values[name] || positionals.includes(name));
+  if (values.quick && named.some((name) => !quickParts.includes(name)))
+    throw new Error(`--quick measures ${quickParts.join(' and ')} only`);
   return {
-    named: names.filter((name) => values[name] || positionals.includes(name)),
+    named,
     isJson: values.json ?? false,
     isShort: values.short ?? false,
+    isQuick: values.quick ?? false,
     /** For the audit. */
     events: values.events === undefined ? undefined : Number(values.events),
     /** For the costs. */
     rates: values.rates?.split(',').map((rate) => positive('rates', rate)),
     seconds: positive('seconds', values.seconds),
+    /** For the steady load. */
+    minutes: positive('minutes', values.minutes),
+    rate: positive('rate', values.rate),
+    svg: values.svg,
   };
 }
 

@@ -29,6 +29,7 @@ export function reportCost({ idle, afterPayments, rates }) {
       rowOfRates(`${name}, p99 ms`, 1, (rate) => rate[key].p99Ms),
     ]),
   ];
+  console.log('');
   for (const [name, ...cells] of rows)
     console.log(`${name.padEnd(38)}${cells.map((cell) => cell.padStart(13)).join('')}`.trimEnd());
   reportStatements(rates.at(-1));

@@ -7,20 +7,21 @@ import { say } from '../workspace.mjs';
 import { withEndpoint } from './lifecycle.mjs';
 import { meterSettings, openMeter, used } from './meter.mjs';
 import { rssMb } from './metrics.mjs';
-import { latenciesOf, startPace } from './pace.mjs';
+import { deliveryOf, startPace } from './pace.mjs';
 import { startApp, startHelper } from './processes.mjs';
 import { createPayable } from './requests.mjs';
 import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
 
 const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 10, idleSeconds: 30 };
+const quick = { rates: [1, 50], seconds: 6, warmupSeconds: 3, idleSeconds: 5 };
 const short = { rates: [1, 20], seconds: 3, warmupSeconds: 1, idleSeconds: 2 };
 const warmupPerSecond = 100;
 /** For what follows the start, or the last webhook: its record, lists, acknowledgements of the bank. */
 const settleMs = 3_000;
 
 /** @param rates payments per second; @param seconds of load at each */
-export async function cost({ isShort, rates, seconds }) {
-  const scale = isShort ? short : full;
+export async function cost({ isShort, isQuick, rates, seconds }) {
+  const scale = isShort ? short : isQuick ? quick : full;
   const asked = { rates: rates ?? scale.rates, seconds: seconds ?? scale.seconds };
   const work = (place) => measureAll({ ...scale, ...asked }, place);
   return await withPostgres(work, { settings: meterSettings });
@@ -69,15 +70,12 @@ async function measureRate({ perSecond, seconds }, { app, meter, pace, arrivals 
   await delay(settleMs);
   const after = await meter.read();
   const sum = used(before, after);
-  const [, firstAtMs] = payments[0];
-  const lastAtMs = Math.max(...[...arrivals.values()].map((times) => Math.max(...times)));
   return {
     perSecond,
     payments: payments.length,
     seconds: sum.seconds,
-    deliveredPerSecond: (payments.length * 1000) / Math.max(seconds * 1000, lastAtMs - firstAtMs),
     ...costsOf({ ...sum, rssMb: await rssMb(app.url) }, payments.length),
-    ...latenciesOf(payments, arrivals),
+    ...deliveryOf(payments, arrivals, seconds),
   };
 }
 

@@ -41,10 +41,16 @@ export async function startPace(target, arrivals) {
   };
 }
 
-/** Latencies of payments in ms: of the answer, and from the request to the first and to the last webhook. */
-export function latenciesOf(payments, arrivals) {
+/**
+ * Of payments that were created within `seconds`: how many were delivered per second until the last webhook, at most the rate of
+ * the load, and latencies in ms: of the answer, and from the request to the first and to the last webhook.
+ */
+export function deliveryOf(payments, arrivals, seconds) {
   const webhook = (pick) => payments.map(([id, atMs]) => pick(...arrivals.get(id)) - atMs);
+  const [, firstAtMs] = payments[0];
+  const lastAtMs = payments.reduce((last, [id]) => Math.max(last, ...arrivals.get(id)), 0);
   return {
+    deliveredPerSecond: (payments.length * 1000) / Math.max(seconds * 1000, lastAtMs - firstAtMs),
     answer: quantilesOf(payments.map(([, , tookMs]) => tookMs)),
     firstWebhook: quantilesOf(webhook(Math.min)),
     lastWebhook: quantilesOf(webhook(Math.max)),

@@ -23,6 +23,14 @@ const full = {
   paceSeconds: 20,
   lifecycles: 3_000,
 };
+const quick = {
+  rounds: 2,
+  seconds: 2,
+  warmupSeconds: 0.5,
+  listed: 5_000,
+  paceSeconds: 8,
+  lifecycles: 500,
+};
 const short = {
   rounds: 1,
   seconds: 2,
@@ -33,8 +41,8 @@ const short = {
 };
 const idleMs = 5_000;
 
-export async function payments({ isShort }) {
-  const scale = isShort ? short : full;
+export async function payments({ isShort, isQuick }) {
+  const scale = isShort ? short : isQuick ? quick : full;
   return await withPostgres(async (place) => await measureAll(scale, place));
 }
 

@@ -1,4 +1,4 @@
-/** CPU time that processes have used, as the kernel counts it (proc(5)). Linux only. */
+/** CPU time and memory of processes, as the kernel counts them (proc(5)). Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** USER_HZ, which Linux promises to programs on every platform that Node runs on. */
@@ -19,6 +19,13 @@ export function cpuMsByProcess(pid) {
     for (const [child, { parent }] of processes) if (parent === next) queue.push(child);
   }
   return found;
+}
+
+/** Memory of all processes below a process, such as the app below its launcher. */
+export function rssMbBelow(pid) {
+  const below = [...cpuMsByProcess(pid).keys()].filter((one) => one !== pid);
+  const rssKb = (one) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readOf(one, 'status') ?? '')?.[1] ?? 0);
+  return below.reduce((sum, one) => sum + rssKb(one), 0) / 1024;
 }
 
 /** Whether the process is a server process of PostgreSQL for one connection, by the title that it gives itself. */

@@ -3,11 +3,11 @@ export function quantile(sorted, q) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
 }
 
+/** The mean of the two in the middle if their number is even. */
 export function median(values) {
-  return quantile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  );
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2;
 }
 
 /** Of measurements that were repeated: how far they lie apart says how far the median can be trusted. */

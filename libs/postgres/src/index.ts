@@ -3,7 +3,6 @@ export * from './binary-array.js';
 export * from './group-commit.js';
 export * from './listener.js';
 export * from './migrate.js';
-export * from './own-connection.js';
 export * from './pool.js';
 export * from './singleton.js';
 export * from './transaction.js';

@@ -12,7 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { beginning, type EventStore, type Position } from '@pis/event-store';
-import { endSession, inTransaction, ownConnection } from '@pis/postgres';
+import { endSession, inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { erasureDifferences } from './erasure-differences.js';
@@ -21,6 +21,7 @@ import type { ProjectionName } from './projected-streams.js';
 import { type Projection, ProjectionBroken } from './projection.js';
 import { projections } from './projections.js';
 import { projectionReader } from './quarantine.js';
+import { ownConnection } from './rebuild.js';
 import { type ReadModelDifference, tableDifferences } from './table-differences.js';
 
 export interface ComparisonOptions {

@@ -19,6 +19,5 @@ export {
   Partitions,
   type PartitionsOptions,
 } from './partitions.js';
-export * from './body-audit.js';
 export * from './body-erasure.js';
 export * from './body-hashes.js';
