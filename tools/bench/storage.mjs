@@ -1,4 +1,4 @@
-/** What a payment leaves on disk, by table: whole lives with three webhooks each, over the bytes of the rails. */
+/** What a payment leaves on disk, by table: whole lifecycles with three webhooks each, over the bytes of the rails. */
 import pg from 'pg';
 import { say } from '../workspace.mjs';
 import { fullLifecycles } from './lifecycle.mjs';
@@ -67,7 +67,7 @@ function growth(before, after, payments) {
 
 export function reportStorage({ payments, tables, bytes, events, walBytes }) {
   const rows = [
-    [`WHAT A PAYMENT LEAVES ON DISK (${payments} LIVES)`, 'bytes'],
+    [`WHAT A PAYMENT LEAVES ON DISK (${payments} LIFECYCLES)`, 'bytes'],
     ...Object.entries(tables).map(([name, one]) => [name, one.toFixed(0)]),
     ['all tables with their indexes', bytes.toFixed(0)],
     ['WAL', walBytes.toFixed(0)],
