@@ -154,6 +154,48 @@ it('audit verify names the row and the column of a read model that is not what t
   expect(without.stdout).toContain('read models were not compared\n');
 });
 
+it.each([
+  ['an event was removed', 'DELETE FROM events WHERE revision = 1', 'the log has no event', 1],
+  [
+    'the first event has another type',
+    `UPDATE events SET type = 'PaymentCompleted' WHERE revision = 0`,
+    'the webhook body cannot be computed',
+    0,
+  ],
+  [
+    'an event has no metadata',
+    `UPDATE events SET metadata = '{}' WHERE revision = 1`,
+    'the webhook body cannot be computed',
+    1,
+  ],
+])('audit verify prints its whole report when %s', async (_what, alter, differs, revision) => {
+  await pool.query('CREATE TABLE kept AS SELECT * FROM events');
+  const { rows } = await pool.query<{ id: string }>(
+    `INSERT INTO integration_events
+      SELECT $1, '2', id, 'payment.processing', stream_id, revision, $2, now() FROM events WHERE revision = 1
+      RETURNING event_id AS id`,
+    [ids.organization, ids.payment],
+  );
+  await pool.query(`INSERT INTO webhook_body_hashes
+    SELECT occurred_at, event_id, 1, decode('${'00'.repeat(32)}', 'hex') FROM integration_events`);
+  // The audit does not wait for the projection then.
+  await pool.query(`INSERT INTO projection_checkpoints
+    SELECT 'events', position FROM projection_checkpoints WHERE name = 'payments'`);
+  await pool.query(alter);
+  const lines = await pis(['audit', 'verify'], environment).finally(() =>
+    pool.query(`DELETE FROM events; INSERT INTO events SELECT * FROM kept; DROP TABLE kept;
+      DELETE FROM integration_events; DELETE FROM webhook_body_hashes;
+      DELETE FROM projection_checkpoints WHERE name = 'events'`),
+  );
+  expect(lines.code).toBe(1);
+  const finding = lines.stdout
+    .split('\n')
+    .find((line) => line.startsWith(`webhook_body_hashes row ${rows[0]?.id}: `));
+  expect(finding).toContain(differs);
+  expect(finding).toContain(` (payment-${ids.payment} revision ${revision})`);
+  expect(lines.stdout).toMatch(/\d+ findings\n$/);
+});
+
 it('audit verify finds a log that is not consistent with a kept checkpoint', async () => {
   const file = noteOf(4, Buffer.alloc(32).toString('base64'));
   const { code, stdout } = await pis(['audit', 'verify', '--checkpoint', file], environment);
