@@ -57,6 +57,22 @@ it(
   limitMs,
 );
 
+it(
+  'npm run bench -- cost --distributed measures the process of each app',
+  async () => {
+    const args = ['tools/bench.mjs', 'cost', '--distributed', '--short', '--json', '--rates', '5'];
+    const { code, stdout, stderr } = await run(args, {});
+    if (code !== 0) throw new Error(`the bench ended with ${String(code)}:\n${stderr}`);
+    const [costs] = (JSON.parse(stdout) as Results).cost.rates;
+    expect(Object.keys(costs?.cpuMs ?? {})).toEqual(
+      expect.arrayContaining(['api-gateway', 'rail-executor', 'webhook-dispatcher']),
+    );
+    expect(costs?.payments).toBe(15);
+    expect(costs?.totalCpuMs).toBeGreaterThan(0);
+  },
+  limitMs,
+);
+
 it('npm run bench refuses an unknown part, and does not run all the others instead', async () => {
   const { code, stderr } = await run(['tools/bench.mjs', 'costs'], {});
   expect(code).not.toBe(0);

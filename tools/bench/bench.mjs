@@ -76,6 +76,7 @@ function optionsOf(args) {
       json: { type: 'boolean' },
       short: { type: 'boolean' },
       quick: { type: 'boolean' },
+      distributed: { type: 'boolean' },
       events: { type: 'string' },
       rates: { type: 'string' },
       seconds: { type: 'string' },
@@ -97,6 +98,7 @@ function optionsOf(args) {
     /** For the audit. */
     events: values.events === undefined ? undefined : Number(values.events),
     /** For the costs. */
+    isDistributed: values.distributed ?? false,
     rates: values.rates?.split(',').map((rate) => positive('rates', rate)),
     seconds: positive('seconds', values.seconds),
     /** For the steady load. */

@@ -1,6 +1,6 @@
 /** The table of costs: two columns for a system without load, and one for each rate. */
 
-export function reportCost({ idle, afterPayments, rates }) {
+export function reportCost({ isDistributed, idle, afterPayments, rates }) {
   const row = (name, digits, pick) => [
     name,
     ...[idle, afterPayments, ...rates].map((costs) => show(pick(costs), digits)),
@@ -13,7 +13,12 @@ export function reportCost({ idle, afterPayments, rates }) {
   const aboveIdle = ({ totalCpuMs, seconds, payments }) =>
     totalCpuMs - (afterPayments.totalCpuMs * seconds) / payments;
   const rows = [
-    ['COST, ALL IN ONE', 'idle,', 'just used,', ...rates.map((rate) => `at ${rate.perSecond}/s,`)],
+    [
+      isDistributed ? 'COST, A PROCESS FOR EACH APP' : 'COST, ALL IN ONE',
+      'idle,',
+      'just used,',
+      ...rates.map((rate) => `at ${rate.perSecond}/s,`),
+    ],
     ['', 'per second', 'per second', ...rates.map(() => 'per payment')],
     ...Object.keys(idle.cpuMs).map((name) => row(`CPU ms: ${name}`, 2, ({ cpuMs }) => cpuMs[name])),
     row('CPU ms: all', 2, ({ totalCpuMs }) => totalCpuMs),

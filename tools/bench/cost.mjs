@@ -1,16 +1,16 @@
 /**
- * What a payment costs at several rates, and what the idle system costs: the whole system in one process with the
- * settings of a user, from the request to the third webhook of one endpoint.
+ * What a payment costs at several rates, and what the idle system costs: the whole system with the settings of a user, in
+ * one process or in one for each app, from the request to the third webhook of one endpoint.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { say } from '../workspace.mjs';
 import { withEndpoint } from './lifecycle.mjs';
 import { meterSettings, openMeter, used } from './meter.mjs';
-import { rssMb } from './metrics.mjs';
 import { deliveryOf, startPace } from './pace.mjs';
-import { startApp, startHelper } from './processes.mjs';
+import { startHelper } from './processes.mjs';
 import { createPayable } from './requests.mjs';
-import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
+import { distributedSettings, startAllInOne, startDistributed } from './systems.mjs';
+import { withPostgres } from './with-postgres.mjs';
 
 const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 10, idleSeconds: 30 };
 const quick = { rates: [1, 50], seconds: 6, warmupSeconds: 3, idleSeconds: 5 };
@@ -19,22 +19,23 @@ const warmupPerSecond = 100;
 /** For what follows the start, or the last webhook: its record, lists, acknowledgements of the bank. */
 const settleMs = 3_000;
 
-/** @param rates payments per second; @param seconds of load at each */
-export async function cost({ isShort, isQuick, rates, seconds }) {
+/** @param rates payments per second; @param seconds of load at each; @param isDistributed a process for each app */
+export async function cost({ isShort, isQuick, isDistributed, rates, seconds }) {
   const scale = isShort ? short : isQuick ? quick : full;
   const asked = { rates: rates ?? scale.rates, seconds: seconds ?? scale.seconds };
-  const work = (place) => measureAll({ ...scale, ...asked }, place);
-  return await withPostgres(work, { settings: meterSettings });
+  const start = isDistributed ? startDistributed : startAllInOne;
+  const work = (place) => measureAll({ ...scale, ...asked }, place, start);
+  const settings = [...meterSettings, ...(isDistributed ? distributedSettings : [])];
+  return { isDistributed, ...(await withPostgres(work, { settings })) };
 }
 
-async function measureAll(scale, { undo, ...place }) {
+async function measureAll(scale, place, start) {
+  const { undo } = place;
   const receiver = await startHelper('receiver.mjs');
   undo.push(() => receiver.stop());
-  const apiKey = newApiKey();
-  const app = await startApp(null, sendingSettings(place, { apiKey, receiver }));
-  undo.push(() => app.stop());
-  const target = await createPayable({ url: app.url, apiKey });
-  const meter = await openMeter({ ...place, processes: { 'Node.js': app.pid } });
+  const app = await start(place, receiver);
+  const target = await createPayable(app);
+  const meter = await openMeter({ ...place, processes: app.processes });
   undo.push(() => meter.close());
   const idle = await measureIdle(scale, { app, meter });
   return await withEndpoint(target, receiver, async (arrivals) => {
@@ -61,7 +62,7 @@ async function measureIdle({ idleSeconds }, { app, meter }) {
   const before = await meter.read();
   await delay(idleSeconds * 1000);
   const sum = used(before, await meter.read());
-  return costsOf({ ...sum, rssMb: await rssMb(app.url) }, sum.seconds);
+  return costsOf({ ...sum, rssMb: app.rssMb() }, sum.seconds);
 }
 
 async function measureRate({ perSecond, seconds }, { app, meter, pace, arrivals }) {
@@ -74,7 +75,7 @@ async function measureRate({ perSecond, seconds }, { app, meter, pace, arrivals 
     perSecond,
     payments: payments.length,
     seconds: sum.seconds,
-    ...costsOf({ ...sum, rssMb: await rssMb(app.url) }, payments.length),
+    ...costsOf({ ...sum, rssMb: app.rssMb() }, payments.length),
     ...deliveryOf(payments, arrivals, seconds),
   };
 }

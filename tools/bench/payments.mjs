@@ -1,6 +1,6 @@
 /**
- * Payments as clients create them, everything in one process and with api-gateway as a process of its own, beside the limits
- * of the machine. What is compared is measured in rounds: the machine changes its speed from one minute to the next,
+ * Payments as clients create them, everything in one process, with a process for each app, and with api-gateway alone, beside
+ * the limits of the machine. What is compared is measured in rounds: the machine changes its speed from one minute to the next,
  * and a ratio within a round does not.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { pgbenchInserts } from './pgbench.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
 import { spread } from './statistics.mjs';
+import { distributedSettings, startDistributed } from './systems.mjs';
 import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
 
 const connections = 64;
@@ -43,7 +44,14 @@ const idleMs = 5_000;
 
 export async function payments({ isShort, isQuick }) {
   const scale = isShort ? short : isQuick ? quick : full;
-  return await withPostgres(async (place) => await measureAll(scale, place));
+  const measured = await withPostgres((place) => measureAll(scale, place));
+  // Its own PostgreSQL: the other one holds payments that nobody has executed.
+  const distributed = isQuick
+    ? null
+    : await withPostgres((place) => measureDistributed(scale, place), {
+        settings: distributedSettings,
+      });
+  return summaryOf({ ...measured, distributed });
 }
 
 async function measureAll(scale, place) {
@@ -61,7 +69,7 @@ async function measureAll(scale, place) {
   const pace = { perSecond: 50, seconds: scale.paceSeconds };
   const firstWebhook = await firstWebhookLatency(target, receiver, pace);
   say('everything in one process: lifecycles, and payments accepted while it executes them');
-  const allInOne = await allInOneRounds(scale, target, receiver);
+  const allInOne = await systemRounds(scale, target, receiver);
   await inAll.stop();
 
   const gateway = await startApp('api-gateway', env);
@@ -71,11 +79,19 @@ async function measureAll(scale, place) {
   const alone = await besideTheMachine(scale, own);
   say(`list latency at ${scale.listed} payments`);
   const list = await listAt(scale, own, env, undo);
-  return summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list });
+  return { idleRssMb, firstWebhook, allInOne, alone, list };
+}
+
+async function measureDistributed(scale, place) {
+  const receiver = await startHelper('receiver.mjs');
+  place.undo.push(() => receiver.stop());
+  const target = await createPayable(await startDistributed(place, receiver));
+  say('a process for each app: lifecycles, and payments accepted while they are executed');
+  return await systemRounds(scale, { ...target, ...place }, receiver);
 }
 
 /** The log follows each load until all is executed, so that nothing runs into the next one. */
-async function allInOneRounds(scale, target, receiver) {
+async function systemRounds(scale, target, receiver) {
   const outcomes = await followOutcomes(target.databaseUrl);
   target.undo.push(() => outcomes.close());
   const load = { payments: scale.lifecycles, connections };
@@ -125,7 +141,7 @@ async function listAt(scale, target, env, undo) {
 }
 
 /** Medians over the rounds with the least and the greatest. Ratios are of one round; all-in-one has rounds of its own. */
-function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list }) {
+function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list, distributed }) {
   const inAll = (pick) => spread(allInOne.map(pick));
   const per = (pick) => spread(alone.map(pick));
   const machine = {
@@ -133,18 +149,10 @@ function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list }) {
     inserts: per(({ inserts }) => inserts.perSecond),
     emptyPost: per(({ emptyPost }) => emptyPost.perSecond),
   };
-  const acceptedOf = (rounds) => ({
-    perSecond: spread(rounds.map(({ accepted }) => accepted.perSecond)),
-    p50Ms: spread(rounds.map(({ accepted }) => accepted.p50Ms)),
-    p99Ms: spread(rounds.map(({ accepted }) => accepted.p99Ms)),
-  });
   return {
     ...{ idleRssMb, firstWebhook, list, machine },
-    allInOne: {
-      accepted: acceptedOf(allInOne),
-      lifecycles: inAll(({ lifecycles }) => lifecycles),
-      lifecyclesWithWebhooks: inAll((round) => round.lifecyclesWithWebhooks),
-    },
+    allInOne: systemOf(allInOne),
+    distributed: distributed && systemOf(distributed),
     gateway: { accepted: acceptedOf(alone) },
     ratios: {
       gatewayToInserts: per(({ accepted, inserts }) => accepted.perSecond / inserts.perSecond),
@@ -156,5 +164,21 @@ function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list }) {
       allInOneToInserts: inAll(({ accepted }) => accepted.perSecond / machine.inserts.median),
       allInOneToEmptyPost: inAll(({ accepted }) => accepted.perSecond / machine.emptyPost.median),
     },
+  };
+}
+
+function systemOf(rounds) {
+  return {
+    accepted: acceptedOf(rounds),
+    lifecycles: spread(rounds.map(({ lifecycles }) => lifecycles)),
+    lifecyclesWithWebhooks: spread(rounds.map((round) => round.lifecyclesWithWebhooks)),
+  };
+}
+
+function acceptedOf(rounds) {
+  return {
+    perSecond: spread(rounds.map(({ accepted }) => accepted.perSecond)),
+    p50Ms: spread(rounds.map(({ accepted }) => accepted.p50Ms)),
+    p99Ms: spread(rounds.map(({ accepted }) => accepted.p99Ms)),
   };
 }

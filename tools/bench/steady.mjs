@@ -10,11 +10,11 @@ import { say } from '../workspace.mjs';
 import { svgOf, terminalChart } from './chart.mjs';
 import { withEndpoint } from './lifecycle.mjs';
 import { deliveryOf, startPace } from './pace.mjs';
-import { rssMbBelow } from './process-cpu.mjs';
-import { startApp, startHelper } from './processes.mjs';
+import { startHelper } from './processes.mjs';
 import { createPayable } from './requests.mjs';
 import { median, quantilesOf } from './statistics.mjs';
-import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
+import { startAllInOne } from './systems.mjs';
+import { withPostgres } from './with-postgres.mjs';
 
 const full = { minutes: 10, rate: 200, warmupSeconds: 20 };
 const short = { minutes: 0.1, rate: 20, warmupSeconds: 1 };
@@ -35,15 +35,14 @@ export async function steady({ isShort, minutes, rate, svg }) {
   return result;
 }
 
-async function measureLoad({ perSecond, seconds, warmupSeconds }, { undo, ...place }) {
+async function measureLoad({ perSecond, seconds, warmupSeconds }, place) {
+  const { undo } = place;
   const receiver = await startHelper('receiver.mjs');
   undo.push(() => receiver.stop());
-  const apiKey = newApiKey();
-  const app = await startApp(null, sendingSettings(place, { apiKey, receiver }));
-  undo.push(() => app.stop());
+  const app = await startAllInOne(place, receiver);
   const pool = createPool(place.databaseUrl, 'bench', silent);
   undo.push(() => pool.end());
-  const target = await createPayable({ url: app.url, apiKey });
+  const target = await createPayable(app);
   return await withEndpoint(target, receiver, async (arrivals) => {
     const pace = await startPace(target, arrivals);
     undo.push(() => pace.stop());
@@ -51,19 +50,19 @@ async function measureLoad({ perSecond, seconds, warmupSeconds }, { undo, ...pla
     await pace.pay({ perSecond, seconds: warmupSeconds });
     arrivals.clear();
     say(`${perSecond} payments per second for ${seconds} s`);
-    const sampler = startSampler(pool, app.pid);
+    const sampler = startSampler(pool, app);
     const payments = await pace.pay({ perSecond, seconds }).finally(() => sampler.stop());
     return resultOf({ perSecond, seconds }, payments, arrivals, sampler.samples);
   });
 }
 
 /** From its start on, each second until `stop()`. */
-function startSampler(pool, pid) {
+function startSampler(pool, { rssMb }) {
   const samples = [];
   let failure = null;
   const sample = async () => {
     const lag = await lagOf(pool);
-    samples.push({ lag, rssMb: rssMbBelow(pid) });
+    samples.push({ lag, rssMb: rssMb() });
   };
   const timer = setInterval(() => {
     sample().catch((error) => (failure ??= error));

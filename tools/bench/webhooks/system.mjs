@@ -37,7 +37,8 @@ export async function startSystem(scratch, undo) {
   return { env, postgres, kafka, receiver: countingReceiver(receiver) };
 }
 
-async function startBroker(scratch, undo) {
+/** Kafka, or null where this machine can run none. */
+export async function startBroker(scratch, undo) {
   try {
     const kafka = await startKafka({ dir: join(scratch, 'kafka') });
     undo.push(() => kafka.stop());
