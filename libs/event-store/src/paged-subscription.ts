@@ -7,8 +7,14 @@ import {
   type SubscribeOptions,
 } from './port.js';
 
+export interface SubscribedPage extends LogPage {
+  /** The log had nothing after it when it was read. */
+  readonly isLast: boolean;
+}
+
 export interface PagedSubscription {
-  readonly readLog: (options: ReadLogOptions) => Promise<LogPage>;
+  readonly readLog: (options: ReadLogOptions) => Promise<SubscribedPage>;
+  /** Rings at the latest when an event can be read that could not be before. */
   readonly bell: Bell;
   /** The longest wait without a wake-up, read before each wait. */
   readonly pollIntervalMs: () => number;
@@ -29,7 +35,7 @@ export async function* pagedSubscription(
   let isConnected = false;
   while (!signal.aborted) {
     const { rung } = bell;
-    let page: LogPage;
+    let page: SubscribedPage;
     try {
       page = await readLog({ ...options, after });
       failures = 0;
@@ -43,11 +49,12 @@ export async function* pagedSubscription(
       continue;
     }
     if (signal.aborted) return;
-    if (page.position === after) {
-      await bell.wait(rung, pollIntervalMs(), signal);
-    } else {
-      after = page.position;
-      yield page;
+    const { events, position, isLast } = page;
+    if (position !== after) {
+      after = position;
+      yield { events, position };
     }
+    // An event that came after the page was read has rung the bell.
+    if (isLast) await bell.wait(rung, pollIntervalMs(), signal);
   }
 }

@@ -1,17 +1,19 @@
 /**
- * LISTEN on a connection of its own: rings the bell for every notification on a channel. PostgreSQL does
- * not keep notifications for a connection that is down, so the bell also rings after each reconnection.
- * Callers must still poll occasionally: a connection may not notice that it lost a notification.
+ * LISTEN on a connection of its own. PostgreSQL does not keep notifications for a connection that is down, so the
+ * caller also learns of each connection. Callers must still poll occasionally: a connection may not notice that it lost
+ * a notification.
  */
 import pg from 'pg';
-import { type Bell, backoffMs, pause } from './wake-up.js';
+import { backoffMs, pause } from './wake-up.js';
 
 const endTimeoutMs = 1_000;
 
 export interface ListenerOptions {
   readonly channel: string;
   readonly connection: pg.ClientConfig;
-  readonly bell: Bell;
+  readonly onNotification: (payload: string) => void;
+  /** Notifications arrive from now on. Those from before may be lost. */
+  readonly onListening: () => void;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
   readonly connectTimeoutMs: number;
@@ -39,7 +41,7 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const { bell, channel, retryInitialMs, retryMaxMs } = this.options;
+    const { channel, retryInitialMs, retryMaxMs, onNotification, onListening } = this.options;
     const { signal } = this.#stopping;
     let failures = 0;
     while (!signal.aborted) {
@@ -50,7 +52,7 @@ export class Listener {
       client
         .on('error', end)
         .on('end', end)
-        .on('notification', () => bell.ring());
+        .on('notification', ({ payload = '' }) => onNotification(payload));
       signal.addEventListener('abort', end);
       const listening = client
         .connect()
@@ -60,7 +62,7 @@ export class Listener {
         await Promise.race([listening, cut]);
         this.#listening = !signal.aborted;
         failures = 0;
-        bell.ring();
+        onListening();
         await lost.promise;
       } catch {
         failures += 1;

@@ -22,6 +22,7 @@ import type pg from 'pg';
 import { prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
+  listRestMs,
   type Projection,
   ProjectionBroken,
   type ReadTable,
@@ -176,4 +177,5 @@ export const eventsProjection: Projection = {
   name: 'events',
   streamPrefixes: prefixesFollowedBy('events'),
   tables: [integrationEventsTable],
+  restMs: listRestMs,
 };

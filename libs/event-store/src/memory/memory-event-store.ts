@@ -1,9 +1,10 @@
 /** The event store of unit tests: the same guarantees, with an array that is lost with the process. */
 import { Bell } from '@pis/postgres';
-import { pagedSubscription } from '../paged-subscription.js';
+import { type SubscribedPage, pagedSubscription } from '../paged-subscription.js';
 import {
   type AppendResult,
   type EventStore,
+  type ReadLogOptions,
   type RecordedEvent,
   StoreUnavailable,
   WrongExpectedRevision,
@@ -56,7 +57,25 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
     if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
   };
 
-  const store: EventStore = {
+  const readLog = async ({
+    after,
+    streamPrefixes,
+    pageMax = pageMaxDefault,
+  }: ReadLogOptions): Promise<SubscribedPage> => {
+    await opened();
+    const events: RecordedEvent[] = [];
+    let read = Number(after);
+    for (; read < log.events.length && events.length < pageMax; read += 1) {
+      const event = log.events[read];
+      if (event === undefined) break;
+      if (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true)
+        events.push(event);
+    }
+    const position = log.events[read - 1]?.position ?? after;
+    return { events, position, isLast: read >= log.events.length };
+  };
+
+  return {
     sealing: null,
 
     async append(streamId, expected, events) {
@@ -80,18 +99,8 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
       return streamIds.map((streamId) => [...(log.streams.get(streamId) ?? [])]);
     },
 
-    async readLog({ after, streamPrefixes, pageMax = pageMaxDefault }) {
-      await opened();
-      const start = Number(after);
-      const events: RecordedEvent[] = [];
-      let position = after;
-      for (let index = start; index < log.events.length && events.length < pageMax; index++) {
-        const event = log.events[index];
-        if (event === undefined) break;
-        position = event.position;
-        if (streamPrefixes?.some((prefix) => event.streamId.startsWith(prefix)) ?? true)
-          events.push(event);
-      }
+    async readLog(options) {
+      const { events, position } = await readLog(options);
       return { events, position };
     },
 
@@ -108,7 +117,7 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
     subscribe: ({ signal, ...options }) =>
       pagedSubscription(
         {
-          readLog: store.readLog,
+          readLog,
           bell: log.bell,
           pollIntervalMs: () => hourMs,
           retryInitialMs: 1,
@@ -120,7 +129,6 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
     ping: opened,
     close: async () => closing.abort(),
   };
-  return store;
 }
 
 function freezeDeep(value: object): void {

@@ -2,12 +2,11 @@
  * The event store in PostgreSQL (ARCHITECTURE.md, "Decisions", group commit). The tables and the
  * append function are in libs/read-models/prisma/migrations/20261205000300_events_partitioned.
  */
-import { Bell, Listener } from '@pis/postgres';
+import { Listener } from '@pis/postgres';
 import type pg from 'pg';
-import { pagedSubscription } from '../paged-subscription.js';
+import { type SubscribedPage, pagedSubscription } from '../paged-subscription.js';
 import {
   type EventStore,
-  type LogPage,
   type ReadLogOptions,
   type ReadOptions,
   type RecordedEvent,
@@ -23,7 +22,7 @@ import {
 } from '../proposed-append.js';
 import { AppendQueue, type AppendQueueLimits } from './append-queue.js';
 import { type Query, database } from './database.js';
-import { HeadWatch } from './head-watch.js';
+import { LogHead } from './log-head.js';
 import { appendToPartition, partitionEventsDefault } from './log-partitions.js';
 import { StreamLoader, type StreamLoaderLimits, type StreamPart } from './stream-loader.js';
 import * as sql from './statements.js';
@@ -76,12 +75,22 @@ export function postgresEventStore({
 }: PostgresEventStoreOptions): EventStore {
   const limits = { ...postgresEventStoreLimits, ...given };
   const query = database(pool, limits.queryTimeoutMs);
-  const bell = new Bell();
   const closing = new AbortController();
-  const commits = new AppendQueue(
-    (batch) => writeBatch(query, batch, limits).finally(() => bell.ring()),
-    limits,
-  );
+  const head = new LogHead({
+    readHead: () => lastPosition(query),
+    intervalMs: () =>
+      listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs,
+  });
+  const commits = new AppendQueue(async (batch) => {
+    try {
+      const outcomes = await writeBatch(query, batch, limits);
+      for (const outcome of outcomes) if (outcome.done) head.reached(outcome.position);
+      return outcomes;
+    } catch (error) {
+      head.forget();
+      throw error;
+    }
+  }, limits);
   const loader = new StreamLoader((parts) => readParts(query, parts), limits);
   const listener = new Listener({
     channel: 'pis_events',
@@ -89,16 +98,11 @@ export function postgresEventStore({
       listenConnectionString === undefined
         ? pool.options
         : { connectionString: listenConnectionString },
-    bell,
+    onNotification: (position) => head.reached(positionOf(position)),
+    onListening: () => head.forget(),
     retryInitialMs: limits.retryInitialMs,
     retryMaxMs: limits.retryMaxMs,
     connectTimeoutMs: limits.queryTimeoutMs,
-  });
-  const headWatch = new HeadWatch({
-    readHead: () => lastPosition(query),
-    bell,
-    intervalMs: () =>
-      listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs,
   });
   const opened = () => {
     if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
@@ -133,7 +137,8 @@ export function postgresEventStore({
 
     async readLog(options) {
       opened();
-      return readLog(query, limits, options);
+      const { events, position } = await readLog(query, limits, options);
+      return { events, position };
     },
 
     async lastPosition() {
@@ -149,12 +154,12 @@ export function postgresEventStore({
 
     subscribe({ signal, ...options }) {
       listener.start();
-      headWatch.start();
+      head.start();
       const { retryInitialMs, retryMaxMs } = limits;
       return pagedSubscription(
         {
           readLog: (page) => readLog(query, limits, page),
-          bell,
+          bell: head.bell,
           pollIntervalMs: () => limits.subscriptionPollIntervalMs,
           retryInitialMs,
           retryMaxMs,
@@ -170,7 +175,7 @@ export function postgresEventStore({
 
     async close() {
       closing.abort();
-      headWatch.stop();
+      head.stop();
       await Promise.all([commits.close(), listener.stop()]);
     },
   };
@@ -249,7 +254,7 @@ async function readLog(
   query: Query,
   limits: PostgresEventStoreLimits,
   { after, streamPrefixes, pageMax = limits.pageMax }: ReadLogOptions,
-): Promise<LogPage> {
+): Promise<SubscribedPage> {
   const start = placeOf(after);
   const end = start + BigInt(Math.max(limits.pagePositionsMax, pageMax));
   const values = [String(start), String(end), pageMax];
@@ -258,11 +263,13 @@ async function readLog(
     : query<sql.LogRow>(sql.readLogOfPrefixes, [...values, streamPrefixes]));
   const events = rows.flatMap((row) => (row.position === null ? [] : [eventOf(row)]));
   const last = events.at(-1);
-  if (last !== undefined && events.length >= pageMax) return { events, position: last.position };
+  if (last !== undefined && events.length >= pageMax)
+    return { events, position: last.position, isLast: false };
   // Everything was read up to `end`, or up to the head of the log in this query's snapshot.
   const head = BigInt(rows[0]?.head ?? 0);
   const read = head < end ? head : end;
-  return { events, position: read > start ? positionOf(String(read)) : after };
+  const position = read > start ? positionOf(String(read)) : after;
+  return { events, position, isLast: head <= end };
 }
 
 async function lastPosition(query: Query): Promise<string> {

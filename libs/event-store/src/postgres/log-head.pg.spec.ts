@@ -71,6 +71,39 @@ describe('subscriptions to the log in PostgreSQL', () => {
   );
 
   it(
+    'read the log once for an append of this process or of another one',
+    async () => {
+      const sent = open({});
+      const reads = () => sent.get(statements.readLog.name) ?? 0;
+      const follower = follow(store, { after: '' });
+      const elsewhere = postgresEventStore({ pool });
+      const seen = async (writer: EventStore) => {
+        const count = follower.events.length + 1;
+        await writer.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
+        await until(() => follower.events.length === count, { timeoutMs });
+      };
+      // The connected listener reads once more.
+      await until(
+        async () => {
+          const before = reads();
+          await seen(elsewhere);
+          return reads() === before + 1;
+        },
+        { timeoutMs },
+      );
+      const before = reads();
+      for (let count = 1; count <= 10; count += 1) {
+        await seen(store);
+        await seen(elsewhere);
+      }
+      expect(reads()).toBe(before + 20);
+      await follower.stop();
+      await elsewhere.close();
+    },
+    testTimeoutMs,
+  );
+
+  it(
     'find events without a notification',
     async () => {
       const elsewhere = new URL(database.url);
