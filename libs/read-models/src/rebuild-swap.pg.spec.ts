@@ -60,7 +60,7 @@ describe('a rebuild beside a running projector', () => {
     });
     expect(eventsRead).toBe(6_730);
     expect(whileHeld).toBeLessThanOrEqual(gapEventsMax);
-    expect([...phases]).toEqual(['copy', 'vacuum', 'catch up', 'swap']);
+    expect([...phases]).toEqual(['copy', 'index', 'vacuum', 'catch up', 'swap']);
     await appendPayments(3);
     await scene.caughtUp();
     expect(await count('payments')).toBe(6_733);

@@ -43,7 +43,7 @@ export interface RebuildOptions {
 }
 
 /** copy: the log from its beginning; catch up: what came meanwhile; swap: the tables change hands. */
-export type RebuildPhase = 'copy' | 'vacuum' | 'catch up' | 'swap';
+export type RebuildPhase = 'copy' | 'index' | 'vacuum' | 'catch up' | 'swap';
 
 export interface RebuildProgress extends RebuildReport {
   readonly phase: RebuildPhase;
@@ -148,12 +148,19 @@ class Rebuild {
     await createCheckpoint(client, projection.name);
     for (const { name } of projection.tables) {
       await client.query(`DROP TABLE IF EXISTS ${shadowOf(name)}`);
-      await client.query(`CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL)`);
+      await client.query(
+        `CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL EXCLUDING INDEXES)`,
+      );
       await this.copySettings(name);
+      await this.createIndexes(name, (index) => index.isUnique);
     }
     await replaceQuarantine(client, this.reader, []);
     await this.tables.open();
     const copied = await this.catchUp(beginning);
+    // One sort for each is cheaper than a search for each row.
+    this.enter('index');
+    for (const { name } of projection.tables)
+      await this.createIndexes(name, (index) => !index.isUnique);
     this.enter('vacuum');
     // So that the first lists on the new tables are planned as well as the last on the old ones, and are
     // read from the indexes only.
@@ -204,6 +211,21 @@ class Rebuild {
     );
     for (const { settings } of rows)
       await this.client.query(`ALTER TABLE ${shadowOf(table)} SET (${settings})`);
+  }
+
+  private async createIndexes(
+    table: string,
+    isWanted: (index: TableIndex) => boolean,
+  ): Promise<void> {
+    const shadow = shadowOf(table);
+    for (const index of (await indexesOf(this.client, table)).filter(isWanted)) {
+      const { constraint, isUnique, method } = index;
+      await this.client.query(
+        constraint === null
+          ? `CREATE ${isUnique ? 'UNIQUE INDEX' : 'INDEX'} ON ${shadow} USING ${method}`
+          : `ALTER TABLE ${shadow} ADD ${constraint}`,
+      );
+    }
   }
 
   /**
@@ -288,14 +310,17 @@ class Rebuild {
   /** Indexes get the names of their predecessors, because later migrations use these names. */
   private async replace(table: string): Promise<void> {
     const { client } = this;
-    const names = new Map((await indexesOf(client, table)).map((i) => [i.definition, i.name]));
+    const former = await indexesOf(client, table);
+    const names = new Map(former.map((index) => [definitionOf(index), index.name]));
     const indexes = await indexesOf(client, shadowOf(table));
     await client.query(`DROP TABLE ${table}`);
     await client.query(`ALTER TABLE ${shadowOf(table)} RENAME TO ${table}`);
-    for (const { name, definition } of indexes) {
-      const former = names.get(definition);
-      if (former === undefined) throw new Error(`no counterpart of index ${name}: ${definition}`);
-      await client.query(`ALTER INDEX ${name} RENAME TO ${former}`);
+    for (const index of indexes) {
+      const { name } = index;
+      const formerName = names.get(definitionOf(index));
+      if (formerName === undefined)
+        throw new Error(`no counterpart of index ${name}: ${definitionOf(index)}`);
+      await client.query(`ALTER INDEX ${name} RENAME TO ${formerName}`);
     }
   }
 
@@ -342,19 +367,29 @@ function shadowOf(table: string): string {
   return `${table}_rebuild`;
 }
 
-/** `definition` is what follows the table's name, and whether it is unique. */
-async function indexesOf(
-  client: pg.ClientBase,
-  table: string,
-): Promise<readonly { name: string; definition: string }[]> {
-  const { rows } = await client.query<{ name: string; definition: string }>(
-    `SELECT indexrelid::regclass::text AS name,
-       indisunique || regexp_replace(pg_get_indexdef(indexrelid), '^.*? USING ', ' ') AS definition
-     FROM pg_index WHERE indrelid = $1::regclass`,
+interface TableIndex {
+  readonly name: string;
+  readonly isUnique: boolean;
+  /** The definition from the access method on, for example `btree (payment_id)`. */
+  readonly method: string;
+  /** The definition of the constraint that it belongs to, for example `PRIMARY KEY (payment_id)`. */
+  readonly constraint: string | null;
+}
+
+async function indexesOf(client: pg.ClientBase, table: string): Promise<readonly TableIndex[]> {
+  const { rows } = await client.query<TableIndex>(
+    `SELECT indexrelid::regclass::text AS name, indisunique AS "isUnique",
+       regexp_replace(pg_get_indexdef(indexrelid), '^.*? USING ', '') AS method,
+       (SELECT pg_get_constraintdef(c.oid) FROM pg_constraint c
+         WHERE c.conindid = indexrelid AND c.conrelid = indrelid) AS constraint
+     FROM pg_index WHERE indrelid = $1::regclass ORDER BY indexrelid`,
     [table],
   );
   return rows;
 }
+
+/** The same for an index and for its counterpart on another table. */
+const definitionOf = ({ isUnique, method }: TableIndex) => `${isUnique} ${method}`;
 
 /** Fails when `work` has not answered within `ms`. */
 async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
