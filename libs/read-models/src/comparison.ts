@@ -21,6 +21,7 @@ import type { ProjectionName } from './projected-streams.js';
 import { type Projection, ProjectionBroken } from './projection.js';
 import { projections } from './projections.js';
 import { projectionReader } from './quarantine.js';
+import { copyIndexes } from './table-indexes.js';
 import { ownConnection } from './rebuild.js';
 import { type ReadModelDifference, tableDifferences } from './table-differences.js';
 
@@ -112,10 +113,13 @@ class Comparison {
     // Nothing that this session writes has to survive it.
     await client.query('SET synchronous_commit = off');
     this.schema = await this.liveSchema();
-    for (const table of [...this.ownTables, 'quarantined_streams'])
+    for (const table of [...this.ownTables, 'quarantined_streams']) {
+      const live = `${this.schema}.${table}`;
       await client.query(
-        `CREATE TEMPORARY TABLE ${table} (LIKE ${this.schema}.${table} INCLUDING ALL)`,
+        `CREATE TEMPORARY TABLE ${table} (LIKE ${live} INCLUDING ALL EXCLUDING INDEXES)`,
       );
+      await copyIndexes(client, live, `pg_temp.${table}`, 'unique');
+    }
     await this.tables.open();
     for (let round = 1; round <= roundsMax; round += 1) {
       const before = this.eventsRead;

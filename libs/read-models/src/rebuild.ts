@@ -34,6 +34,7 @@ import { projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
 import { projectionReader, replaceQuarantine } from './quarantine.js';
+import { copyIndexes, definitionOf, indexesOf } from './table-indexes.js';
 
 export interface RebuildOptions {
   readonly store: EventStore;
@@ -152,7 +153,7 @@ class Rebuild {
         `CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL EXCLUDING INDEXES)`,
       );
       await this.copySettings(name);
-      await this.createIndexes(name, (index) => index.isUnique);
+      await copyIndexes(client, name, shadowOf(name), 'unique');
     }
     await replaceQuarantine(client, this.reader, []);
     await this.tables.open();
@@ -160,7 +161,7 @@ class Rebuild {
     // One sort for each is cheaper than a search for each row.
     this.enter('index');
     for (const { name } of projection.tables)
-      await this.createIndexes(name, (index) => !index.isUnique);
+      await copyIndexes(client, name, shadowOf(name), 'others');
     this.enter('vacuum');
     // So that the first lists on the new tables are planned as well as the last on the old ones, and are
     // read from the indexes only.
@@ -211,21 +212,6 @@ class Rebuild {
     );
     for (const { settings } of rows)
       await this.client.query(`ALTER TABLE ${shadowOf(table)} SET (${settings})`);
-  }
-
-  private async createIndexes(
-    table: string,
-    isWanted: (index: TableIndex) => boolean,
-  ): Promise<void> {
-    const shadow = shadowOf(table);
-    for (const index of (await indexesOf(this.client, table)).filter(isWanted)) {
-      const { constraint, isUnique, method } = index;
-      await this.client.query(
-        constraint === null
-          ? `CREATE ${isUnique ? 'UNIQUE INDEX' : 'INDEX'} ON ${shadow} USING ${method}`
-          : `ALTER TABLE ${shadow} ADD ${constraint}`,
-      );
-    }
   }
 
   /**
@@ -366,30 +352,6 @@ class Rebuild {
 function shadowOf(table: string): string {
   return `${table}_rebuild`;
 }
-
-interface TableIndex {
-  readonly name: string;
-  readonly isUnique: boolean;
-  /** The definition from the access method on, for example `btree (payment_id)`. */
-  readonly method: string;
-  /** The definition of the constraint that it belongs to, for example `PRIMARY KEY (payment_id)`. */
-  readonly constraint: string | null;
-}
-
-async function indexesOf(client: pg.ClientBase, table: string): Promise<readonly TableIndex[]> {
-  const { rows } = await client.query<TableIndex>(
-    `SELECT indexrelid::regclass::text AS name, indisunique AS "isUnique",
-       regexp_replace(pg_get_indexdef(indexrelid), '^.*? USING ', '') AS method,
-       (SELECT pg_get_constraintdef(c.oid) FROM pg_constraint c
-         WHERE c.conindid = indexrelid AND c.conrelid = indrelid) AS constraint
-     FROM pg_index WHERE indrelid = $1::regclass ORDER BY indexrelid`,
-    [table],
-  );
-  return rows;
-}
-
-/** The same for an index and for its counterpart on another table. */
-const definitionOf = ({ isUnique, method }: TableIndex) => `${isUnique} ${method}`;
 
 /** Fails when `work` has not answered within `ms`. */
 async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result> {
