@@ -144,13 +144,13 @@ async function listAt(scale, target, env, undo) {
 function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list, distributed }) {
   const inAll = (pick) => spread(allInOne.map(pick));
   const per = (pick) => spread(alone.map(pick));
-  const machine = {
+  const limits = {
     pgbenchInserts: alone[0].pgbench && per(({ pgbench }) => pgbench.perSecond),
     inserts: per(({ inserts }) => inserts.perSecond),
     emptyPost: per(({ emptyPost }) => emptyPost.perSecond),
   };
   return {
-    ...{ idleRssMb, firstWebhook, list, machine },
+    ...{ idleRssMb, firstWebhook, list, limits },
     allInOne: systemOf(allInOne),
     distributed: distributed && systemOf(distributed),
     gateway: { accepted: acceptedOf(alone) },
@@ -161,8 +161,8 @@ function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list, distributed
       gatewayToEmptyPost: per(
         ({ accepted, emptyPost }) => accepted.perSecond / emptyPost.perSecond,
       ),
-      allInOneToInserts: inAll(({ accepted }) => accepted.perSecond / machine.inserts.median),
-      allInOneToEmptyPost: inAll(({ accepted }) => accepted.perSecond / machine.emptyPost.median),
+      allInOneToInserts: inAll(({ accepted }) => accepted.perSecond / limits.inserts.median),
+      allInOneToEmptyPost: inAll(({ accepted }) => accepted.perSecond / limits.emptyPost.median),
     },
   };
 }

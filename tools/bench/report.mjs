@@ -18,7 +18,7 @@ export function reportPayments(results) {
     console.log(`${name.padEnd(width)}  ${value.padEnd(48)}  ${goal}`.trimEnd());
 }
 
-function ratioRows({ ratios, machine }) {
+function ratioRows({ ratios, limits }) {
   const accepted = (side, where) => `accepted payments : ${side} (${where})`;
   const alone = 'api-gateway alone';
   const inAll = 'all in one, executing too';
@@ -29,7 +29,7 @@ function ratioRows({ ratios, machine }) {
       x(ratios.gatewayToInserts),
       `≥ ${goals.gatewayToInserts}`,
     ],
-    ...(machine.pgbenchInserts === null
+    ...(limits.pgbenchInserts === null
       ? []
       : [[accepted('inserts by pgbench', alone), x(ratios.gatewayToPgbench)]]),
     [
@@ -43,19 +43,19 @@ function ratioRows({ ratios, machine }) {
   ];
 }
 
-function absoluteRows({ machine, allInOne, distributed, gateway, firstWebhook, list, idleRssMb }) {
+function absoluteRows({ limits, allInOne, distributed, gateway, firstWebhook, list, idleRssMb }) {
   const accepted = ({ perSecond, p50Ms, p99Ms }) =>
     `${n(perSecond)}  p50 ${ms(p50Ms.median)}  p99 ${ms(p99Ms.median)}`;
   const latency = ({ p50Ms, p99Ms }) => `p50 ${ms(p50Ms)}  p99 ${ms(p99Ms)}`;
-  const { pgbenchInserts } = machine;
+  const { pgbenchInserts } = limits;
   return [
     ['ABSOLUTE, median (least–greatest) of the rounds'],
     [
       'durable single-row inserts/s by pgbench, 64 clients',
       pgbenchInserts === null ? 'no pgbench in PATH' : n(pgbenchInserts),
     ],
-    ['durable single-row inserts/s, 64 clients', n(machine.inserts)],
-    ['empty Fastify POST/s, 64 connections', n(machine.emptyPost)],
+    ['durable single-row inserts/s, 64 clients', n(limits.inserts)],
+    ['empty Fastify POST/s, 64 connections', n(limits.emptyPost)],
     ['accepted payments/s, api-gateway alone', accepted(gateway.accepted)],
     ...systemRows('all in one', allInOne, accepted),
     ...(distributed === null ? [] : systemRows('a process for each app', distributed, accepted)),
