@@ -6,7 +6,6 @@
  * revision it was made at. Personal data is sealed once, before the hashes are chained, so that every
  * repetition carries the same bytes and a hash in memory is that of what is stored.
  */
-import { randomUUID } from 'node:crypto';
 import {
   type Aggregate,
   type DomainCommand,
@@ -14,7 +13,7 @@ import {
   type Refusal,
   isRefusal,
 } from '@pis/domain';
-import { backoffMs, pause } from '@pis/postgres';
+import { backoffMs, orderedUuid, pause } from '@pis/postgres';
 import { pagesAsOf } from './as-of.js';
 import type { CommandContext } from './command-context.js';
 import { againOnConflict } from './conflicts.js';
@@ -85,7 +84,7 @@ export interface Repository<
   /**
    * Appends at the revision of `loaded`, once; repeats with the same event ids while the store is
    * unavailable, a bounded number of times.
-   * @param options.eventIds UUIDs for the events, in order; random ones when absent. A caller that
+   * @param options.eventIds UUIDs for the events, in order; new ones when absent. A caller that
    *   derives them from its own input may repeat the append after a crash.
    * @throws WrongExpectedRevision, StoreUnavailable, EventTooLarge, and the keyring's KeyDestroyed for a
    *   party that was erased: nothing is appended
@@ -330,7 +329,7 @@ function chained<
       previousHash,
       ...(address === undefined ? {} : { address }),
     };
-    const id = eventIds?.[index] ?? randomUUID();
+    const id = eventIds?.[index] ?? orderedUuid();
     revision += 1;
     const data = event.data as JsonObject;
     const stored = storedData === undefined ? {} : { storedData };

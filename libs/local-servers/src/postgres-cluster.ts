@@ -22,6 +22,14 @@ const startTimeoutS = 60;
 const stopTimeoutS = 20;
 const guardianEndTimeoutMs = 45_000;
 const logBytesMax = 10 * 1024 * 1024;
+const fixedSettings = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  // The first change of a page after a checkpoint writes the whole page to the write-ahead log (WAL). These two keep
+  // that small. The binaries have no lz4. `max_wal_size` limits what a restart has to replay.
+  'wal_compression=pglz',
+  'checkpoint_timeout=15min',
+];
 
 export interface Cluster {
   readonly dataDir: string;
@@ -146,8 +154,7 @@ export async function stopLeftover({ account, log, binaries, folder }: Cluster):
 /** Starts the guardian of this cluster; the first `start` is given to it later. */
 export async function watch(cluster: Cluster, settings: readonly string[]): Promise<Guardian> {
   const { binaries, folder, log, account, dataDir } = cluster;
-  const fixed = ['listen_addresses=127.0.0.1', 'unix_socket_directories='];
-  const flags = [...fixed, ...settings].map(
+  const flags = [...fixedSettings, ...settings].map(
     (setting) => `-c '${setting.replaceAll("'", `'\\''`)}'`,
   );
   const guardian = await startGuardian({

@@ -3,6 +3,7 @@ export * from './binary-array.js';
 export * from './group-commit.js';
 export * from './listener.js';
 export * from './migrate.js';
+export * from './ordered-uuid.js';
 export * from './pool.js';
 export * from './singleton.js';
 export * from './transaction.js';

@@ -1,6 +1,6 @@
 /** The archive of files and messages, on a real database with real keys. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { Keyring } from '@pis/keyring';
+import { CannotOpen, type Keyring, type Owner, ownerOf } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import { inTransaction } from '@pis/postgres';
@@ -22,6 +22,7 @@ afterEach(async () => {
   await database.drop();
 });
 
+const isOwner = (owner: unknown): owner is Owner => typeof owner === 'string';
 const header = Buffer.from('101 091000019 1234567890\r\n');
 const entryOf = (name: string) => Buffer.from(`62209100001999887766554433 ${name}\r\n`);
 
@@ -65,6 +66,7 @@ it('gives back the exact bytes, whatever they are', async () => {
     fileOf([], { segments: [{ bytes: every, owner: null, paymentId: null }] }),
     fileOf([], { segments: [{ bytes: randomBytes(300_000), owner: null, paymentId: null }] }),
     fileOf([], { segments: [] }),
+    compressedFile([every, Buffer.alloc(0), randomBytes(5_000), message]),
   ]) {
     const { id, isNew } = await archive.keep(file);
     expect(isNew).toBe(true);
@@ -73,6 +75,56 @@ it('gives back the exact bytes, whatever they are', async () => {
       file: { id, sha256: sha256Of(file), sizeBytes: wholeOf(file).length, way: 'out' },
       erasedBytes: 0,
     });
+  }
+});
+
+const message = Buffer.from(
+  `<Document>${'<CdtTrfTxInf><PmtId>Ada</PmtId></CdtTrfTxInf>'.repeat(50)}</Document>`,
+);
+
+/** Parts in turn for a contact, and for a contact and an originator. */
+function compressedFile(parts: readonly Buffer[]): FileToKeep {
+  const segments = parts.map((bytes, index) => ({
+    bytes,
+    owner: ownerOf.contact(randomUUID()),
+    ...(index % 2 === 0 ? {} : { secondOwner: ownerOf.originator(randomUUID()) }),
+    paymentId: null,
+    isCompressed: true,
+  }));
+  return fileOf([], { segments });
+}
+
+it('keeps a compressed message in less than half of its size, for one owner and for two', async () => {
+  const { id } = await archive.keep(compressedFile([message, message]));
+  const { rows } = await pool.query<{ stored: number }>(
+    'SELECT length(sealed) AS stored FROM rail_file_parts WHERE file_id = $1',
+    [id],
+  );
+  expect(rows).toHaveLength(2);
+  for (const { stored } of rows) expect(stored).toBeLessThan(message.length / 2);
+});
+
+it('loses a compressed part with either of its owners', async () => {
+  const file = compressedFile([message, message, message]);
+  const [first, second] = file.segments;
+  const { id } = await archive.keep(file);
+  await keyring.destroy([first?.owner, second?.secondOwner].filter(isOwner));
+  const read = await archive.read(id);
+  expect(read?.erasedBytes).toBe(2 * message.length);
+  expect(String(read?.bytes).trim()).toBe(String(message));
+});
+
+it('opens no compressed part in another place, and none that was altered or has another size', async () => {
+  const other = '(SELECT sealed FROM rail_file_parts WHERE file_id = $1 AND part = 1)';
+  for (const change of [
+    `sealed = ${other}`,
+    "sealed = left(sealed, -9) || 'AAAAAAAAA'",
+    "sealed = 'c1.AAAA'",
+    'size_bytes = size_bytes - 1',
+  ]) {
+    const { id } = await archive.keep(compressedFile([entryOf(change), message]));
+    await pool.query(`UPDATE rail_file_parts SET ${change} WHERE file_id = $1 AND part = 0`, [id]);
+    await expect(archive.read(id)).rejects.toThrow(CannotOpen);
   }
 });
 

@@ -7,14 +7,13 @@
  *   'file'                it may speak of anybody: a key of this file alone, destroyed after some months
  *   null                  it speaks of nobody: the archive's own key
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { KeyDestroyed, type Keyring, type Owner, ownerOf } from '@pis/keyring';
-import { GroupCommit, inTransaction, isDataError } from '@pis/postgres';
+import { createHash } from 'node:crypto';
+import { type Owner, ownerOf } from '@pis/keyring';
+import { GroupCommit, inTransaction, isDataError, orderedUuid } from '@pis/postgres';
 import type pg from 'pg';
 import {
   type ArchivedFile,
   type ArchiveFilter,
-  blank,
   findArchived,
   idOfContent,
   insertSealed,
@@ -25,6 +24,7 @@ import {
   type SealedFile,
   type SealedPart,
 } from './archive-table.js';
+import { openParts, type PartKeyring, sealPart } from './sealed-parts.js';
 
 export type { KeptFile, SealedFile, SealedPart } from './archive-table.js';
 
@@ -36,6 +36,11 @@ export interface ArchiveSegment {
   /** The other party that it speaks of. */
   readonly secondOwner?: Owner;
   readonly paymentId: string | null;
+  /**
+   * Whether its bytes are compressed. The release before opens no compressed part. An ACH file may have to be sent
+   * again from the archive, also by a process of that release, so its parts are not. Default: false.
+   */
+  readonly isCompressed?: boolean;
 }
 
 export interface FileToKeep
@@ -100,7 +105,7 @@ export function fileArchive({
   keyring,
 }: {
   readonly pool: pg.Pool;
-  readonly keyring: Pick<Keyring, 'seal' | 'openAll'>;
+  readonly keyring: PartKeyring;
 }): FileArchive {
   return new PgFileArchive(pool, keyring);
 }
@@ -110,7 +115,7 @@ class PgFileArchive implements FileArchive {
 
   constructor(
     private readonly pool: pg.Pool,
-    private readonly keyring: Pick<Keyring, 'seal' | 'openAll'>,
+    private readonly keyring: PartKeyring,
   ) {
     this.writes = new GroupCommit({
       write: (files) => this.write(files),
@@ -136,7 +141,7 @@ class PgFileArchive implements FileArchive {
 
   async seal(file: FileToKeep): Promise<SealedFile> {
     const { connection, rail, way, kind, name, segments } = file;
-    const id = randomUUID();
+    const id = orderedUuid();
     return {
       ...{ id, connection, rail, way, kind, name },
       sha256: sha256In(file),
@@ -164,10 +169,10 @@ class PgFileArchive implements FileArchive {
     const bytes = Buffer.alloc(file.sizeBytes, ' ');
     let erasedBytes = 0;
     let at = 0;
-    for await (const { sizeBytes, text } of this.partsOf(id)) {
-      if (text === null) erasedBytes += sizeBytes;
-      else if (Buffer.byteLength(text, 'latin1') !== sizeBytes) throw altered(id);
-      else bytes.write(text, at, 'latin1');
+    for await (const { sizeBytes, part } of this.partsOf(id)) {
+      if (part === null) erasedBytes += sizeBytes;
+      else if (part.length !== sizeBytes) throw altered(id);
+      else part.copy(bytes, at);
       at += sizeBytes;
     }
     const isWhole = at === file.sizeBytes;
@@ -187,38 +192,19 @@ class PgFileArchive implements FileArchive {
       const some = segments.slice(from, from + sealedAtOnce);
       const sealed = await Promise.all(
         some.map(async (segment, index): Promise<SealedPart> => {
-          const { bytes, paymentId, secondOwner = null } = segment;
+          const { bytes, paymentId, secondOwner = null, isCompressed = false } = segment;
           const owner = segment.owner === 'file' ? ownerOf.railFile(id) : (segment.owner ?? own);
           const part = from + index;
-          // Latin-1 holds any byte, and costs nothing for ASCII.
-          const text = Buffer.from(bytes).toString('latin1');
-          return {
-            ...{ part, owner, secondOwner, paymentId },
-            sizeBytes: bytes.length,
-            sealed: await this.sealOrBlank({ owner, secondOwner }, text, placeOf(id, part)),
-          };
+          const sealed = await sealPart(this.keyring, {
+            ...{ owner, secondOwner, bytes, isCompressed },
+            place: placeOf(id, part),
+          });
+          return { part, owner, secondOwner, paymentId, sizeBytes: bytes.length, sealed };
         }),
       );
       parts.push(...sealed);
     }
     return parts;
-  }
-
-  /** Files of the bank may speak of a party that was erased since. Nothing of it is kept. */
-  private async sealOrBlank(
-    { owner, secondOwner }: Pick<SealedPart, 'owner' | 'secondOwner'>,
-    text: string,
-    place: string,
-  ): Promise<string> {
-    try {
-      const sealed = await this.keyring.seal(owner, text, place);
-      return secondOwner === null
-        ? sealed
-        : await this.keyring.seal(secondOwner, sealed, secondPlaceOf(place));
-    } catch (error) {
-      if (error instanceof KeyDestroyed) return blank;
-      throw error;
-    }
   }
 
   private async write(files: readonly SealedFile[]): Promise<readonly KeptFile[]> {
@@ -230,46 +216,21 @@ class PgFileArchive implements FileArchive {
   }
 
   /** In order, opened; null where an owner was erased. */
-  private async *partsOf(id: string): AsyncGenerator<{ sizeBytes: number; text: string | null }> {
+  private async *partsOf(id: string): AsyncGenerator<{ sizeBytes: number; part: Buffer | null }> {
     for (let last = -1; ; ) {
       const rows = await partsBehind(this.pool, id, last);
-      const texts = await this.open(id, rows);
+      const opened = await openParts(
+        this.keyring,
+        rows.map((row) => ({ ...row, place: placeOf(id, row.part) })),
+      );
       for (const [index, { part, sizeBytes }] of rows.entries()) {
         // A part that is missing would move all others.
         if (part !== last + 1) throw altered(id);
         last = part;
-        yield { sizeBytes, text: texts[index] ?? null };
+        yield { sizeBytes, part: opened[index] ?? null };
       }
       if (rows.length < partsMax) return;
     }
-  }
-
-  /** In order; null where an owner was erased. The second seal is around the first one. */
-  private async open(
-    id: string,
-    parts: readonly Omit<SealedPart, 'paymentId' | 'sizeBytes'>[],
-  ): Promise<readonly (string | null)[]> {
-    const sealed: (string | null)[] = parts.map((one) =>
-      one.sealed === blank ? null : one.sealed,
-    );
-    const openWhere = async (
-      ownerIn: (part: (typeof parts)[number]) => Owner | null,
-      placeIn: (place: string) => string,
-    ): Promise<void> => {
-      const found = parts.flatMap((part, index) => {
-        const [owner, text] = [ownerIn(part), sealed[index] ?? null];
-        if (owner === null || text === null) return [];
-        return [{ index, owner, sealed: text, place: placeIn(placeOf(id, part.part)) }];
-      });
-      const texts = await this.keyring.openAll(found);
-      for (const [at, { index }] of found.entries()) sealed[index] = texts[at] ?? null;
-    };
-    await openWhere(({ secondOwner }) => secondOwner, secondPlaceOf);
-    await openWhere(
-      ({ owner }) => owner,
-      (place) => place,
-    );
-    return sealed;
   }
 }
 
@@ -284,10 +245,6 @@ function sha256In({ segments }: FileToKeep): string {
 /** What a part is sealed for: it opens nowhere else. */
 function placeOf(id: string, part: number): string {
   return `rail-file/${id}/${part}`;
-}
-
-function secondPlaceOf(place: string): string {
-  return `${place}/second`;
 }
 
 /** Hex. */

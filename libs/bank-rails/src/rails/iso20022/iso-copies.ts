@@ -33,7 +33,7 @@ export function transferSegments(
   // Businesses cannot be erased. Their second seal would cost time alone.
   const second: { secondOwner?: Owner } =
     originatorEntityType === 'INDIVIDUAL' ? { secondOwner: ownerOf.originator(originatorId) } : {};
-  return [{ bytes: xml, owner, ...second, paymentId }];
+  return [{ bytes: xml, owner, ...second, paymentId, isCompressed: true }];
 }
 
 /** A message of the bank that cannot be read, or that is about no transfer that we know. */
@@ -41,7 +41,7 @@ export function unmatchedSegments(
   xml: Uint8Array,
   paymentId: string | null = null,
 ): readonly ArchiveSegment[] {
-  return [{ bytes: xml, owner: 'file', paymentId }];
+  return [{ bytes: xml, owner: 'file', paymentId, isCompressed: true }];
 }
 
 /**
