@@ -150,6 +150,11 @@ export function paymentPeriods(pool: pg.Pool): PaymentPeriods {
   };
 }
 
+/** As in the indexes, which have no other column for these three. */
+function hashOf(status: string, direction: string, rail: string): string {
+  return `hashtext(${status} || ${direction} || ${rail})`;
+}
+
 /** Exported for the test of its plan. */
 export function textOf(owner: 'contact_id' | 'originator_id' | null): string {
   const order = 'ORDER BY created_at DESC, payment_id DESC LIMIT $2';
@@ -159,6 +164,7 @@ export function textOf(owner: 'contact_id' | 'originator_id' | null): string {
         AS each_range(band, since, before_time, before_id),
       LATERAL (SELECT payment_id, created_at FROM payment_periods
         WHERE organization_id = $1 ${owner === null ? '' : `AND ${owner} = $11::uuid`}
+          AND ${hashOf('status', 'direction', 'payment_rail')} = ${hashOf('each_status', 'each_direction', 'each_rail')}
           AND status = each_status AND direction = each_direction AND payment_rail = each_rail
           AND band = each_range.band AND created_at >= each_range.since
           AND (created_at, payment_id) < (each_range.before_time, each_range.before_id)
