@@ -41,8 +41,22 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
   notedMsAgo: row.noted_ms_ago,
 });
 
-/** Of $4 and $5, milliseconds. */
-export const doubled = 'least($5::float8, $4::float8 * power(2, least(p.attempts, 30)))';
+/** The pause of a row that is there already doubles with each try. In the same order as the notes. */
+export const waitSql = `
+  INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at, deadline_at,
+    attempts, failures, connection)
+  SELECT t.payment_id, t.reference, t.rail, 'queued', now(),
+         now() + t.initial_ms * interval '1 millisecond', 1, t.failures, t.connection
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int[], $6::float8[])
+           AS t (payment_id, reference, rail, connection, failures, initial_ms)
+   ORDER BY t.payment_id
+  ON CONFLICT (payment_id) DO UPDATE SET
+    connection = CASE p.connection WHEN '' THEN excluded.connection ELSE p.connection END,
+    deadline_at = now() + least(
+      ($7::float8[])[array_position($1::uuid[], p.payment_id)] * interval '1 millisecond',
+      (excluded.deadline_at - now()) * power(2, least(p.attempts, 30))),
+    attempts = p.attempts + 1, failures = p.failures + excluded.failures
+  RETURNING payment_id, failures`;
 
 /**
  * Rows in one order, so that two executors that note the same payments cannot deadlock. What may have been sent
@@ -107,6 +121,23 @@ export const endSql = `
     SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
      ORDER BY payment_id FOR UPDATE
   ) ended WHERE p.payment_id = ended.payment_id`;
+
+export const leaseSql = (due: DueColumn) => `
+  WITH due AS (
+    SELECT d.payment_id FROM unnest($3::text[]) AS c (name) CROSS JOIN LATERAL (
+      SELECT payment_id FROM rail_pending WHERE connection = c.name AND ${due} <= now()
+       ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED) d
+  )
+  UPDATE rail_pending p SET ${due} = now() + $2 * interval '1 millisecond'
+    FROM due WHERE p.payment_id = due.payment_id
+  RETURNING ${columns}`;
+
+/** Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0. */
+export const nextSql = (due: DueColumn) => `
+  SELECT (extract(epoch FROM min(n.at) - now()) * 1000)::float8 AS ms
+    FROM unnest($1::text[]) AS c (name) CROSS JOIN LATERAL (
+      SELECT min(${due}) AS at FROM rail_pending
+       WHERE connection = c.name AND ${due} IS NOT NULL) n`;
 
 /** A tenth more or less, so that payments that failed together are not retried together. */
 export function jittered(ms: number): number {

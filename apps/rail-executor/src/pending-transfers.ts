@@ -18,16 +18,18 @@ import { unknownConnection } from './banks.js';
 import {
   columns,
   databaseNowMs,
-  doubled,
   type DueColumn,
   endSql,
   jittered,
+  leaseSql,
+  nextSql,
   noteSql,
   pendingTransfer,
   type PendingTransfer,
   type Row,
   sealSql,
   takenSql,
+  waitSql,
 } from './pending-statements.js';
 
 export type { PendingTransfer, Stage } from './pending-statements.js';
@@ -63,6 +65,12 @@ export interface Change {
   readonly isNews: boolean;
 }
 
+/** A transfer to be tried again, see PendingTransfers.wait. */
+interface Wait extends Transfer {
+  readonly backoff: Backoff;
+  readonly isFailure: boolean;
+}
+
 /** A transfer that the bank has taken, see PendingTransfers.taken. */
 interface Taken {
   readonly paymentId: string;
@@ -79,6 +87,7 @@ export const leaseMs = 30_000;
 export class PendingTransfers {
   private readonly listeners = new Set<(change: Change) => void>();
   private readonly notes: GroupCommit<Transfer & { readonly overdueInMs: number }, boolean>;
+  private readonly waits: GroupCommit<Wait, number>;
   private readonly takes: GroupCommit<Taken, true>;
   private readonly ends: GroupCommit<string, true>;
   private completedIds = new Set<string>();
@@ -93,6 +102,13 @@ export class PendingTransfers {
     this.notes = new GroupCommit({
       keyOf: ({ paymentId }) => paymentId,
       write: (transfers) => this.writeNotes(transfers),
+      batchMax: noteBatchMax,
+      isItemsFault: isDataError,
+    });
+    // Of all payments that a closed rail does not take yet.
+    this.waits = new GroupCommit({
+      keyOf: ({ paymentId }) => paymentId,
+      write: (waits) => this.writeWaits(waits),
       batchMax: noteBatchMax,
       isItemsFault: isDataError,
     });
@@ -167,28 +183,9 @@ export class PendingTransfers {
    * @returns how many such tries there were
    */
   async wait(transfer: Transfer, backoff: Backoff, isFailure = false): Promise<number> {
-    const { rows } = await this.pool.query<{ failures: number }>({
-      name: 'rail-pending-wait',
-      text: `INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
-               deadline_at, attempts, failures, connection)
-             VALUES ($1, $2, $3, 'queued', now(), now() + $4 * interval '1 millisecond', 1, $6, $7)
-             ON CONFLICT (payment_id) DO UPDATE SET
-               connection = CASE p.connection WHEN '' THEN excluded.connection ELSE p.connection END,
-               deadline_at = now() + ${doubled} * interval '1 millisecond',
-               attempts = p.attempts + 1, failures = p.failures + excluded.failures
-             RETURNING failures`,
-      values: [
-        transfer.paymentId,
-        transfer.reference,
-        transfer.rail,
-        backoff.isExact === true ? backoff.initialMs : jittered(backoff.initialMs),
-        backoff.maxMs,
-        isFailure ? 1 : 0,
-        transfer.connection,
-      ],
-    });
+    const failures = await this.waits.add({ ...transfer, backoff, isFailure });
     this.changed({ mayBeDueSooner: true, isNews: false });
-    return rows[0]?.failures ?? 0;
+    return failures;
   }
 
   /** Try again after a pause that doubles with each try. Does nothing when there is no row. */
@@ -336,14 +333,7 @@ export class PendingTransfers {
   ): Promise<readonly PendingTransfer[]> {
     const { rows } = await this.pool.query<Row>({
       name: `rail-pending-lease-${due}`,
-      text: `WITH due AS (
-               SELECT d.payment_id FROM unnest($3::text[]) AS c (name) CROSS JOIN LATERAL (
-                 SELECT payment_id FROM rail_pending WHERE connection = c.name AND ${due} <= now()
-                  ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED) d
-             )
-             UPDATE rail_pending p SET ${due} = now() + $2 * interval '1 millisecond'
-               FROM due WHERE p.payment_id = due.payment_id
-             RETURNING ${columns}`,
+      text: leaseSql(due),
       values: [max, leaseMs, connections],
     });
     return rows.map(pendingTransfer);
@@ -352,11 +342,7 @@ export class PendingTransfers {
   private async nextInMs(due: DueColumn, connections: readonly string[]): Promise<number | null> {
     const { rows } = await this.pool.query<{ ms: number | null }>({
       name: `rail-pending-next-${due}`,
-      // Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0.
-      text: `SELECT (extract(epoch FROM min(n.at) - now()) * 1000)::float8 AS ms
-               FROM unnest($1::text[]) AS c (name) CROSS JOIN LATERAL (
-                 SELECT min(${due}) AS at FROM rail_pending
-                  WHERE connection = c.name AND ${due} IS NOT NULL) n`,
+      text: nextSql(due),
       values: [connections],
     });
     const ms = rows[0]?.ms ?? null;
@@ -381,6 +367,26 @@ export class PendingTransfers {
     });
     const noted = new Set(rows.map((row) => row.payment_id));
     return transfers.map(({ paymentId }) => noted.has(paymentId));
+  }
+
+  private async writeWaits(waits: readonly Wait[]): Promise<number[]> {
+    const { rows } = await this.pool.query<{ payment_id: string; failures: number }>({
+      name: 'rail-pending-wait',
+      text: waitSql,
+      values: [
+        waits.map(({ paymentId }) => paymentId),
+        waits.map(({ reference }) => reference),
+        waits.map(({ rail }) => rail),
+        waits.map(({ connection }) => connection),
+        waits.map(({ isFailure }) => (isFailure ? 1 : 0)),
+        waits.map(({ backoff: { initialMs, isExact } }) =>
+          isExact === true ? initialMs : jittered(initialMs),
+        ),
+        waits.map(({ backoff }) => backoff.maxMs),
+      ],
+    });
+    const failures = new Map(rows.map((row) => [row.payment_id, row.failures]));
+    return waits.map(({ paymentId }) => failures.get(paymentId) ?? 0);
   }
 
   private async writeTaken(taken: readonly Taken[]): Promise<true[]> {

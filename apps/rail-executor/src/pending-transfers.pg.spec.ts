@@ -1,0 +1,81 @@
+/** Payments that have to wait for their rail: how often, how long, and in how many statements. */
+import { randomUUID } from 'node:crypto';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { PendingTransfers, type Transfer } from './pending-transfers.js';
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let pool: pg.Pool;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  pool = openTestPool(database.url, 5);
+});
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const transfer = (): Transfer => {
+  const paymentId = randomUUID();
+  return { paymentId, reference: `R${paymentId}`, rail: 'ACH', connection: 'bank' };
+};
+
+/** By payment: the pause that was set in milliseconds, and the tries. */
+async function pauses() {
+  const { rows } = await pool.query<{ id: string; ms: number; attempts: number }>(
+    `SELECT payment_id AS id, attempts,
+       (extract(epoch FROM deadline_at - submitted_at) * 1000)::float8 AS ms FROM rail_pending`,
+  );
+  return new Map(rows.map(({ id, ...row }) => [id, row]));
+}
+
+it('payments that wait at the same time are written together', async () => {
+  let statements = 0;
+  const counting = new Proxy(pool, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        if (property === 'query') statements += 1;
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const pending = new PendingTransfers(counting, Date.now);
+  const transfers = Array.from({ length: 100 }, transfer);
+  const waits = transfers.map((one, index) =>
+    pending.wait(one, { initialMs: (index + 1) * 60_000, maxMs: 6_000_000, isExact: true }),
+  );
+  expect(new Set(await Promise.all(waits))).toEqual(new Set([0]));
+  expect(statements).toBe(1);
+  const set = await pauses();
+  for (const [index, { paymentId }] of transfers.entries())
+    expect(set.get(paymentId)).toEqual({ ms: (index + 1) * 60_000, attempts: 1 });
+});
+
+it('each payment keeps its own doubling, limit and count of failures in a shared statement', async () => {
+  const pending = new PendingTransfers(pool, Date.now);
+  const [doubling, limited, failing] = [transfer(), transfer(), transfer()];
+  const exact = { initialMs: 60_000, isExact: true } as const;
+  const round = () =>
+    Promise.all([
+      pending.wait(doubling, { ...exact, maxMs: 1_000_000 }),
+      pending.wait(limited, { ...exact, maxMs: 90_000 }),
+      pending.wait(failing, { ...exact, maxMs: 60_000 }, true),
+    ]);
+  expect(await round()).toEqual([0, 0, 1]);
+  expect(await round()).toEqual([0, 0, 2]);
+  expect(await round()).toEqual([0, 0, 3]);
+  const { rows } = await pool.query<{ id: string; s: number }>(
+    `SELECT payment_id AS id, round(extract(epoch FROM deadline_at - now()))::int AS s
+       FROM rail_pending`,
+  );
+  const seconds = new Map(rows.map(({ id, s }) => [id, s]));
+  // The third try doubles twice. The margin is for a slow machine.
+  expect(seconds.get(doubling.paymentId)).toBeGreaterThan(180);
+  expect(seconds.get(doubling.paymentId)).toBeLessThanOrEqual(240);
+  expect(seconds.get(limited.paymentId)).toBeGreaterThan(60);
+  expect(seconds.get(limited.paymentId)).toBeLessThanOrEqual(90);
+  expect(seconds.get(failing.paymentId)).toBeLessThanOrEqual(60);
+});
