@@ -62,7 +62,7 @@ function absoluteRows({ limits, allInOne, distributed, gateway, firstWebhook, li
     [
       `create → first webhook at ${firstWebhook.perSecond}/s, all in one`,
       latency(firstWebhook),
-      '50 ms, 250 ms',
+      '3 ms, 8 ms',
     ],
     [`list at ${list.payments} payments, first page`, latency(list.firstPage)],
     [`list at ${list.payments} payments, page 50`, latency(list.deepPage)],

@@ -56,10 +56,12 @@ interface Poll {
   readonly busyMs: number;
   readonly idleMs: number;
 }
-/** Of the bank's feed. */
-const feedPoll = {
+/** Of the bank's feed. Its connection calls when there is something new, unless another process has fetched it. */
+const feedPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
+/** Of the feed of a connection that does not call. */
+const silentFeedPoll = {
   sandbox: { busyMs: 250, idleMs: 5_000 },
-  production: { busyMs: 1_000, idleMs: 5_000 },
+  production: feedPoll,
 } as const satisfies Record<string, Poll>;
 /**
  * Of the loops over rail_pending: another process may have set an earlier time. What this process sets wakes them, so
@@ -180,9 +182,13 @@ export class RailExecutor {
     const ofBanks = this.desks.map((desk) => {
       const { name, named } = desk.bank;
       const isFormer = named.rails.length === 0;
+      const isSilent = named.connection.onNotification === undefined;
       const polls = isFormer
         ? { feed: formerPoll, pending: formerPoll }
-        : { feed: feedPoll[config.PIS_ENVIRONMENT], pending: pendingPoll };
+        : {
+            feed: isSilent ? silentFeedPoll[config.PIS_ENVIRONMENT] : feedPoll,
+            pending: pendingPoll,
+          };
       const feed = loop(`the feed of ${name}`, polls.feed, () => desk.feedRound());
       const deadlines = loop(`the deadline loop of ${name}`, polls.pending, () =>
         desk.deadlineRound(),
@@ -201,7 +207,9 @@ export class RailExecutor {
       ...(staff.length > 0 ? [told] : []),
     ];
     this.endListening = [
-      ...ofBanks.map(({ named, feed }) => named.connection.onNotification(() => feed.wake())),
+      ...ofBanks.flatMap(
+        ({ named, feed }) => named.connection.onNotification?.(() => feed.wake()) ?? [],
+      ),
       pending.onChange(({ mayBeDueSooner, isNews }) => {
         if (isNews) this.activity.noticed();
         if (mayBeDueSooner) for (const { sweep } of ofBanks) sweep.wake();

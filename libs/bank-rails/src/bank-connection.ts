@@ -216,9 +216,9 @@ export interface TransferRecord {
 export interface BankConnection extends Bank {
   /**
    * Calls back when the feed may have something new. Returns a function that ends it. It is only a hint
-   * that may be missing or wrong, so readers of the feed also poll.
+   * that may be missing or wrong, so readers of the feed also poll. Absent where nothing calls: they poll more often.
    */
-  onNotification(listener: () => void): () => void;
+  onNotification?(listener: () => void): () => void;
   /**
    * Which of these transfers are in a queue of the connection itself: not sent yet, or the bank's answer not
    * read yet. The bank is not late with them. Absent where nothing waits.

@@ -89,8 +89,6 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
       const query = new URLSearchParams({ after, max: String(max) });
       return call(`${bankPaths.notifications}?${query.toString()}`, notificationPageSchema);
     },
-    // Nothing wakes us over HTTP: the reader polls.
-    onNotification: () => () => undefined,
     // Not close(): it would wait for answers, which are requested again after a restart.
     close: () => agent.destroy(),
   };
