@@ -52,10 +52,13 @@ export class LogHead {
     for (;;) {
       await pause(intervalMs(), signal);
       if (signal.aborted) return;
+      const before = this.#known;
       // Subscriptions notice themselves that the store is unavailable, and read again when it is back.
-      const head = await readHead().catch(() => this.#known);
+      const head = await readHead().catch(() => before);
+      // An answer from before an append that is known by now says nothing new.
+      if (this.#known !== before) this.reached(head);
       // Also backwards: the log may have been restored from an older backup.
-      if (head !== this.#known) this.#moveTo(head);
+      else if (head !== before) this.#moveTo(head);
     }
   }
 }
