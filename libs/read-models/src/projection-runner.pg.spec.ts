@@ -130,6 +130,28 @@ describe('a projection', () => {
     expect(await rowOf(pool, payment)).toEqual({ status: 'COMPLETED', revision: 2 });
   });
 
+  it('leaves nothing behind on its signals after a page', async () => {
+    const pool = openPool();
+    const { any } = AbortSignal;
+    let made = 0;
+    AbortSignal.any = (signals) => {
+      made += 1;
+      return any.call(AbortSignal, signals);
+    };
+    try {
+      const runner = startRunner(pool, { ...paymentsProjection, restMs: 1 });
+      let before = 0;
+      for (let count = 1; count <= 5; count += 1) {
+        const { position } = await queuePayment(store, at);
+        expect(await runner.waitFor(position, timeoutMs)).toBe(true);
+        if (count === 1) before = made;
+      }
+      expect(made).toBe(before);
+    } finally {
+      AbortSignal.any = any;
+    }
+  });
+
   it('neither loses nor repeats an event when it dies between the rows and the checkpoint', async () => {
     const pool = openPool();
     const other = openPool();

@@ -18,7 +18,7 @@ import {
   type Position,
   type UnreadableEvent,
 } from '@pis/event-store';
-import { asSingleton, inTransaction, isTransient, pause, reasonOf } from '@pis/postgres';
+import { asSingleton, Bell, inTransaction, isTransient, pause, reasonOf } from '@pis/postgres';
 import type pg from 'pg';
 import {
   anchorOfPage,
@@ -78,8 +78,8 @@ export class ProjectionRunner implements LocalProgress {
   private position: Position = beginning;
   private lastError: string | null = null;
   private readonly waiting = new Set<{ position: Position; reached: () => void }>();
-  /** Ends the present rest between two pages. */
-  private resting = new AbortController();
+  /** Rings when somebody waits for a position. */
+  private readonly awaited = new Bell();
   private readonly ending = new AbortController();
   private running: Promise<void> | undefined;
 
@@ -161,7 +161,7 @@ export class ProjectionRunner implements LocalProgress {
         resolve(false);
       }, timeoutMs);
       this.waiting.add(waiter);
-      this.resting.abort();
+      this.awaited.ring();
     });
   }
 
@@ -261,8 +261,8 @@ export class ProjectionRunner implements LocalProgress {
   /** Until somebody waits for what comes next. */
   private async rest(ms: number, signal: AbortSignal): Promise<void> {
     if (this.waiting.size > 0) return;
-    this.resting = new AbortController();
-    await pause(ms, AbortSignal.any([signal, this.resting.signal]));
+    // Not AbortSignal.any: a signal that lives as long as the runner keeps something of each one made from it.
+    await this.awaited.wait(this.awaited.rung, ms, signal);
   }
 
   private reached(position: Position): void {
