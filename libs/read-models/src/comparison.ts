@@ -118,7 +118,8 @@ class Comparison {
       await client.query(
         `CREATE TEMPORARY TABLE ${table} (LIKE ${live} INCLUDING ALL EXCLUDING INDEXES)`,
       );
-      await copyIndexes(client, live, `pg_temp.${table}`, 'unique');
+      const { writesBy = [] } = this.projection.tables.find(({ name }) => name === table) ?? {};
+      await copyIndexes(client, { table: live, copy: `pg_temp.${table}`, writesBy });
     }
     await this.tables.open();
     for (let round = 1; round <= roundsMax; round += 1) {

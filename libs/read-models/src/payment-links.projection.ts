@@ -9,6 +9,7 @@ import { disableLinks, insertLinks, type StoredLink } from './payment-link-table
 
 export const paymentLinksTable: ReadTable = {
   name: 'payment_links',
+  writesBy: ['payment_id'],
   async write(client, target, events) {
     const begun = new Map<string, StoredLink>();
     const canceled = new Map<string, string>();

@@ -42,6 +42,8 @@ export interface Rebuilt {
 
 export interface ReadTable {
   readonly name: string;
+  /** Columns that `write` looks rows up by and that begin no unique index: while the log is copied, other indexes are missing. */
+  readonly writesBy?: readonly string[];
   /**
    * Folds the events that concern this table into `target`, which has this table's columns.
    * @throws UnreadableStreams, ProjectionBroken

@@ -34,7 +34,7 @@ import { projections } from './projections.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
 import { projectionReader, replaceQuarantine } from './quarantine.js';
-import { copyIndexes, definitionOf, indexesOf } from './table-indexes.js';
+import { copyIndexes, pairIndexes, shapeOf } from './table-indexes.js';
 
 export interface RebuildOptions {
   readonly store: EventStore;
@@ -120,7 +120,7 @@ export async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
   return client;
 }
 
-/** The projector would be stopped for too long: release it, catch up, and try again. */
+/** The projector would be stopped for too long: release it, complete the copy, and try again. */
 class HeldTooLong extends Error {
   override readonly name = 'HeldTooLong';
 }
@@ -147,21 +147,20 @@ class Rebuild {
     const { client, projection } = this;
     await client.query('SET synchronous_commit = off');
     await createCheckpoint(client, projection.name);
-    for (const { name } of projection.tables) {
+    for (const { name, writesBy = [] } of projection.tables) {
       await client.query(`DROP TABLE IF EXISTS ${shadowOf(name)}`);
       await client.query(
         `CREATE TABLE ${shadowOf(name)} (LIKE ${name} INCLUDING ALL EXCLUDING INDEXES)`,
       );
       await this.copySettings(name);
-      await copyIndexes(client, name, shadowOf(name), 'unique');
+      await copyIndexes(client, { table: name, copy: shadowOf(name), writesBy });
     }
     await replaceQuarantine(client, this.reader, []);
     await this.tables.open();
     const copied = await this.catchUp(beginning);
     // One sort for each is cheaper than a search for each row.
     this.enter('index');
-    for (const { name } of projection.tables)
-      await copyIndexes(client, name, shadowOf(name), 'others');
+    await this.copyAllIndexes();
     this.enter('vacuum');
     // So that the first lists on the new tables are planned as well as the last on the old ones, and are
     // read from the indexes only.
@@ -179,6 +178,7 @@ class Rebuild {
     let position = copied;
     for (let pauseMs = swapRetryInitialMs; ; pauseMs = Math.min(pauseMs * 2, swapRetryMaxMs)) {
       this.enter('catch up');
+      await this.copyAllIndexes();
       position = await this.closeGap(position);
       this.enter('swap');
       try {
@@ -201,6 +201,21 @@ class Rebuild {
       if (this.eventsRead - before <= gapEventsMax) break;
     }
     return position;
+  }
+
+  /** Also those that a migration has created since. */
+  private async copyAllIndexes(): Promise<void> {
+    for (const { name } of this.projection.tables) {
+      await this.assertUnchanged(name);
+      await copyIndexes(this.client, { table: name, copy: shadowOf(name) });
+    }
+  }
+
+  /** @throws Error a release that was started meanwhile has migrated the table, and needs what the copy lacks */
+  private async assertUnchanged(table: string): Promise<void> {
+    const { client } = this;
+    if ((await shapeOf(client, table)) === (await shapeOf(client, shadowOf(table)))) return;
+    throw new Error(`table ${table} was migrated meanwhile: start the rebuild again`);
   }
 
   /** Storage settings that LIKE leaves out, for example the vacuum thresholds that a migration may have set. */
@@ -293,21 +308,20 @@ class Rebuild {
     return reached;
   }
 
-  /** Indexes get the names of their predecessors, because later migrations use these names. */
+  /**
+   * Indexes get the names of their predecessors, because later migrations use these names.
+   * @throws HeldTooLong the table has an index that is yet to be built for the copy
+   */
   private async replace(table: string): Promise<void> {
     const { client } = this;
-    const former = await indexesOf(client, table);
-    const names = new Map(former.map((index) => [definitionOf(index), index.name]));
-    const indexes = await indexesOf(client, shadowOf(table));
+    await this.assertUnchanged(table);
+    const { missing, extra, pairs } = await pairIndexes(client, table, shadowOf(table));
+    if (missing.length > 0) throw new HeldTooLong(`an index of ${table} was created meanwhile`);
     await client.query(`DROP TABLE ${table}`);
     await client.query(`ALTER TABLE ${shadowOf(table)} RENAME TO ${table}`);
-    for (const index of indexes) {
-      const { name } = index;
-      const formerName = names.get(definitionOf(index));
-      if (formerName === undefined)
-        throw new Error(`no counterpart of index ${name}: ${definitionOf(index)}`);
-      await client.query(`ALTER INDEX ${name} RENAME TO ${formerName}`);
-    }
+    for (const { name } of extra) await client.query(`DROP INDEX ${name}`);
+    for (const { index, counterpart } of pairs)
+      await client.query(`ALTER INDEX ${counterpart.name} RENAME TO ${index.name}`);
   }
 
   private read(after: Position): Promise<LogPage> {
