@@ -14,10 +14,12 @@ const metadata = {
 };
 const event = { id: '7d0f5a51-6a0f-4d39-8c0e-000000000001', type: 'Happened', data: {}, metadata };
 
+const shortMs = 50;
+
 describe('stores that were not checked yet', () => {
   it('refuse all calls as if they were unavailable, except health checks', async () => {
     const store = memoryEventStore();
-    const guarded = new StoreGate().guardStore(store);
+    const guarded = new StoreGate(shortMs).guardStore(store);
     await Promise.all(
       [
         guarded.append('a-1', 'noStream', [event]),
@@ -66,7 +68,7 @@ describe('stores that were not checked yet', () => {
   });
 
   it('lend no connection, and leave the pool unchanged afterwards', async () => {
-    const gate = new StoreGate();
+    const gate = new StoreGate(shortMs);
     const client = { release: () => undefined };
     const connect = () => Promise.resolve(client);
     const pool = { connect } as unknown as pg.Pool;

@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type EventStore, StoreUnavailable } from '@pis/event-store';
 import type pg from 'pg';
 
-const waitMs = 2_000;
+/** The first start of a fresh system creates its tables meanwhile. A request is answered within 10 s by default. */
+const defaultWaitMs = 8_000;
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void;
 
@@ -15,7 +16,7 @@ export class StoreGate {
   private isOpen = false;
   private readonly opening = Promise.withResolvers<void>();
 
-  constructor() {
+  constructor(private readonly waitMs: number = defaultWaitMs) {
     // Every call that waits handles it. There may be none.
     this.opening.promise.catch(() => undefined);
   }
@@ -37,7 +38,7 @@ export class StoreGate {
   async pass(): Promise<void> {
     if (this.isOpen) return;
     const waiting = new AbortController();
-    const tooLong = delay(waitMs, undefined, { signal: waiting.signal, ref: false }).then(() => {
+    const tooLong = delay(this.waitMs, undefined, { signal: waiting.signal, ref: false }).then(() => {
       throw new StoreUnavailable('this process has not checked its stores yet');
     });
     try {
