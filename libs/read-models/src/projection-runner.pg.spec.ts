@@ -120,10 +120,35 @@ describe('a projection', () => {
     expect(await runner.lag()).toBe(0);
   });
 
+  /** Would not be done in time if it rested. */
+  const resting: Projection = { ...paymentsProjection, restMs: 10 * timeoutMs };
+
+  it('does not rest while it catches up with what is long past', async () => {
+    const small: EventStore = {
+      ...store,
+      subscribe: (options) => store.subscribe({ ...options, pageMax: 1 }),
+    };
+    await burst(3, async () => undefined);
+    const runner = startRunner(openPool(), resting, small);
+    const end = await store.lastPosition();
+    await until(() => runner.state.position === end, { timeoutMs });
+  });
+
+  it('does not rest after events of other streams', async () => {
+    const runner = startRunner(openPool(), resting);
+    const now = new Date().toISOString();
+    const data = organizationExample();
+    const created = { type: 'OrganizationCreated', at: now, data } as const;
+    const { position } = await appendEvents(store, `organization-${ids.organization}`, [created]);
+    await until(() => runner.state.position === position, { timeoutMs });
+    const payment = await queuePayment(store, now);
+    await until(() => runner.state.position === payment.position, { timeoutMs });
+  });
+
   it('ends its rest between two pages when somebody waits for what comes next', async () => {
     const pool = openPool();
-    const runner = startRunner(pool, { ...paymentsProjection, restMs: 10 * timeoutMs });
-    const payment = await queuePayment(store, at);
+    const runner = startRunner(pool, resting);
+    const payment = await queuePayment(store, new Date().toISOString());
     expect(await runner.waitFor(payment.position, timeoutMs)).toBe(true);
     const { position } = await completePayment(store, payment);
     expect(await runner.waitFor(position, timeoutMs)).toBe(true);
@@ -142,7 +167,7 @@ describe('a projection', () => {
       const runner = startRunner(pool, { ...paymentsProjection, restMs: 1 });
       let before = 0;
       for (let count = 1; count <= 5; count += 1) {
-        const { position } = await queuePayment(store, at);
+        const { position } = await queuePayment(store, new Date().toISOString());
         expect(await runner.waitFor(position, timeoutMs)).toBe(true);
         if (count === 1) before = made;
       }

@@ -70,6 +70,8 @@ const backoffMaxMs = 5_000;
 const idleCheckpointMs = 1_000;
 /** How often streams in quarantine are tried again. */
 const releaseEveryMs = 10_000;
+/** After older events nobody rests: there are more to catch up with. */
+const restAgeMaxMs = 10_000;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
 
@@ -252,7 +254,7 @@ export class ProjectionRunner implements LocalProgress {
       this.reached(page.position);
       if (page.events.length > 0) this.options.onApplied?.(page.events.length);
       if (tables.holdsAny && !isHolding) return true;
-      if (projection.restMs !== undefined && page.events.length < pageMax)
+      if (projection.restMs !== undefined && isOfNow(page))
         await this.rest(projection.restMs, until);
     }
     return until.aborted;
@@ -274,6 +276,16 @@ export class ProjectionRunner implements LocalProgress {
       waiter.reached();
     }
   }
+}
+
+/**
+ * Whether more events of the projection's streams are about to come rather than there already. A page that is not full
+ * says little: it looks at a bounded part of the log.
+ */
+function isOfNow({ events }: LogPage): boolean {
+  const last = events.at(-1);
+  if (last === undefined || events.length >= pageMax) return false;
+  return Date.now() - Date.parse(last.metadata.at) < restAgeMaxMs;
 }
 
 /** Writes pages on one connection, and notices when another process has moved the checkpoint. */

@@ -17,8 +17,8 @@ export interface Projection {
   readonly streamPrefixes: readonly string[];
   readonly tables: readonly ReadTable[];
   /**
-   * How long the runner rests after a page that was not full, so that the next one has more events: a row that they
-   * change several times is written once. Nobody in the same process waits for the end of a rest. Default: 0.
+   * How long the runner rests after a page of recent events that was not full, so that the next one has more: a row that
+   * they change several times is written once. Nobody in the same process waits for the end of a rest. Default: 0.
    */
   readonly restMs?: number;
   /**
