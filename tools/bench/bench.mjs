@@ -14,6 +14,7 @@ import { payments } from './payments.mjs';
 import { reportRails } from './rails/report.mjs';
 import { rails } from './rails/rails.mjs';
 import { rateLimits, reportRateLimits } from './rate-limits.mjs';
+import { rebuild, reportRebuild } from './rebuild.mjs';
 import { reportMachine, reportPayments } from './report.mjs';
 import { reportStatements, statements } from './statements.mjs';
 import { reportSteady, steady } from './steady.mjs';
@@ -38,6 +39,7 @@ const parts = {
   statements: { run: statements, report: reportStatements },
   exports: { run: exports, report: reportExports },
   audit: { run: audit, report: reportAudit },
+  rebuild: { run: rebuild, report: reportRebuild },
   storage: { run: storage, report: reportStorage },
   steady: { run: steady, report: reportSteady, onlyWhenAsked: true },
   'event-store': { run: eventStores, report: reportEventStores, onlyWhenAsked: true },

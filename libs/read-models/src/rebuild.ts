@@ -62,7 +62,8 @@ export class RebuildUnderWay extends Error {
   override readonly name = 'RebuildUnderWay';
 }
 
-const pageMax = 1_000;
+/** The more events, the more changes of a row are written at once. They take about 25 MB, and the page behind them as much. */
+const pageMax = 4_000;
 /** Events left to apply while the projector is held, at most. */
 export const gapEventsMax = 500;
 const roundsMax = 100;
