@@ -7,6 +7,7 @@ import { MemorySealing } from '@pis/event-store/testing';
 import type pg from 'pg';
 import { paymentsProjection } from './payments.projection.js';
 import type { Projection, ReadTable } from './projection.js';
+import { projectionNames } from './projections.js';
 import { rebuild, rebuildProjection } from './rebuild.js';
 import { queuePayment } from './testing.js';
 import { hooked, rebuildScene, type RebuildScene } from './testing/rebuild-scene.js';
@@ -46,7 +47,43 @@ async function rowCount(): Promise<number | undefined> {
   return rows[0]?.count;
 }
 
+/** Every index and constraint, and each column with its storage. */
+async function definitions(): Promise<readonly object[]> {
+  const { rows } = await scene.pool.query<object>(
+    `SELECT indexname AS name, indexdef AS definition FROM pg_indexes WHERE schemaname = 'public'
+     UNION ALL SELECT conrelid::regclass || ' ' || conname, pg_get_constraintdef(oid)
+       FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+     UNION ALL SELECT relname || ' ' || attname, concat_ws(' ', reloptions, attstattarget, attstorage, attcompression)
+       FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0
+     ORDER BY 1, 2`,
+  );
+  return rows;
+}
+
 describe('a rebuilt table', () => {
+  it.each(projectionNames)('of the projection %s is defined as before', async (name) => {
+    const before = await definitions();
+    await rebuildProjection(name, scene);
+    expect(await definitions()).toEqual(before);
+  });
+
+  it('does not replace one when the rebuild dies after its indexes are built, and does the next time', async () => {
+    const before = await definitions();
+    const killed: Projection = {
+      ...paymentsProjection,
+      async replacing(client) {
+        await client.query('SELECT pg_terminate_backend(pg_backend_pid())');
+        return async () => undefined;
+      },
+    };
+    await expect(rebuild(killed, scene)).rejects.toThrow();
+    const left = (await definitions()).filter((it) => !JSON.stringify(it).includes('_rebuild'));
+    expect(left).toEqual(before);
+    await rebuildProjection('payments', scene);
+    expect(await definitions()).toEqual(before);
+  });
+
   it('has an index that a migration has added meanwhile, under its name', async () => {
     const before = await indexes();
     const sql = 'CREATE INDEX payments_added ON payments (status, payment_id)';
