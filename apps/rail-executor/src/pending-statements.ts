@@ -41,7 +41,10 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
   notedMsAgo: row.noted_ms_ago,
 });
 
-/** The pause of a row that is there already doubles with each try. In the same order as the notes. */
+/**
+ * The pause of a row that is there already doubles with each try. It is computed in milliseconds: an interval of days
+ * overflows when it is doubled often. In the same order as the notes.
+ */
 export const waitSql = `
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at, deadline_at,
     attempts, failures, connection)
@@ -53,8 +56,9 @@ export const waitSql = `
   ON CONFLICT (payment_id) DO UPDATE SET
     connection = CASE p.connection WHEN '' THEN excluded.connection ELSE p.connection END,
     deadline_at = now() + least(
-      ($7::float8[])[array_position($1::uuid[], p.payment_id)] * interval '1 millisecond',
-      (excluded.deadline_at - now()) * power(2, least(p.attempts, 30))),
+      ($7::float8[])[array_position($1::uuid[], p.payment_id)],
+      ($6::float8[])[array_position($1::uuid[], p.payment_id)] * power(2, least(p.attempts, 30))
+    ) * interval '1 millisecond',
     attempts = p.attempts + 1, failures = p.failures + excluded.failures
   RETURNING payment_id, failures`;
 

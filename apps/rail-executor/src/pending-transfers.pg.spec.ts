@@ -79,3 +79,18 @@ it('each payment keeps its own doubling, limit and count of failures in a shared
   expect(seconds.get(limited.paymentId)).toBeLessThanOrEqual(90);
   expect(seconds.get(failing.paymentId)).toBeLessThanOrEqual(60);
 });
+
+it('a payment that has waited many times can wait for a rail that stays closed for days', async () => {
+  const pending = new PendingTransfers(pool, Date.now);
+  const [often, other] = [transfer(), transfer()];
+  const closed = { initialMs: 61 * 3_600_000, maxMs: 61 * 3_600_000, isExact: true } as const;
+  await pending.wait(often, closed);
+  await pool.query('UPDATE rail_pending SET attempts = 50');
+  expect(await Promise.all([pending.wait(often, closed), pending.wait(other, closed)])).toEqual([
+    0, 0,
+  ]);
+  const { rows } = await pool.query<{ hours: number }>(
+    `SELECT round(extract(epoch FROM deadline_at - now()) / 3600)::int AS hours FROM rail_pending`,
+  );
+  expect(rows).toEqual([{ hours: 61 }, { hours: 61 }]);
+});
