@@ -3,6 +3,7 @@
  * sealed for: a text that was sealed under the wrong key is found, too.
  */
 import { createDecipheriv } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
 import { createKeyring, type Keyring, type MasterKeys, pgDataKeyTable } from '@pis/keyring';
 import { keyringEnv, loadConfig, masterKeysFrom, processEnv } from '@pis/service-kit/stores';
 import type pg from 'pg';
@@ -12,10 +13,18 @@ import type { System } from './systems.js';
 
 /** Version, IV of 12 bytes, ciphertext with its tag. */
 const sealedForm = /\bv[23]\.\d{1,9}\.([\w-]{16})\.([\w-]+)/g;
+/** An archived message: sealed bytes of compressed ones (libs/bank-rails/src/connections/sealed-parts.ts). */
+const compressedForm = /\bc1\.([\w-]+)/g;
+/** Of sealed bytes: the form, the version in four bytes, then the IV. */
+const bytesForm = 1;
+const headerBytes = 5;
+const ivBytes = 12;
 const tagBytes = 16;
 const blockBytes = 16;
 /** A text that was sealed may hold texts that were sealed before. */
 const depthMax = 3;
+/** Once it is decompressed. */
+const messageMaxBytes = 1024 * 1024;
 
 /** Every data key of the table that was not destroyed. */
 export function livingKeys({
@@ -50,6 +59,7 @@ export function openedPlaces(places: Places, keys: readonly Buffer[]): Places {
   const opened: Places = new Map();
   for (const [place, text] of places) {
     const texts: string[] = [];
+    texts.push(...openedMessagesIn(text, keys));
     let sealed = [text];
     for (let depth = 0; depth < depthMax && sealed.length > 0; depth += 1) {
       sealed = sealed.flatMap((one) => openedIn(one, keys));
@@ -75,6 +85,33 @@ function openedIn(text: string, keys: readonly Buffer[]): string[] {
       ];
     });
   });
+}
+
+function openedMessagesIn(text: string, keys: readonly Buffer[]): string[] {
+  return [...text.matchAll(compressedForm)].flatMap(([, sealed = '']) =>
+    openedBytes(Buffer.from(sealed, 'base64url'), keys).flatMap((bytes) =>
+      // With a second owner, sealed bytes are inside.
+      [bytes, ...openedBytes(bytes, keys)].flatMap((one) => inflated(one) ?? []),
+    ),
+  );
+}
+
+/** What each key makes of sealed bytes. Only one of them is right. */
+function openedBytes(sealed: Buffer, keys: readonly Buffer[]): Buffer[] {
+  const textAt = headerBytes + ivBytes;
+  if (sealed.length < textAt + tagBytes || sealed[0] !== bytesForm) return [];
+  const counter = Buffer.concat([sealed.subarray(headerBytes, textAt), firstCounter]);
+  const ciphertext = sealed.subarray(textAt, -tagBytes);
+  return keys.map((key) => createDecipheriv('aes-256-ctr', key, counter).update(ciphertext));
+}
+
+/** Null for the bytes that a wrong key gives. */
+function inflated(bytes: Buffer): string | null {
+  try {
+    return inflateRawSync(bytes, { maxOutputLength: messageMaxBytes }).toString('utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** NIST SP 800-38D, 7.1: GCM encrypts in counter mode, and begins with 2. */

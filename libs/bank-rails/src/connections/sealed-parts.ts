@@ -4,8 +4,8 @@
  *   text          the sealed text of the bytes, in Latin-1
  *   compressed    c1.<sealed bytes in base64url>: the bytes are compressed with raw DEFLATE, then sealed
  *
- * An XML message takes a third of the space. Whoever has the database, and no key, sees the length after compression. A part with a second owner is sealed for its owner
- * first, and the result for the second one.
+ * An XML message takes a third of the space. Whoever has the database, and no key, sees the length after compression.
+ * A part with a second owner is sealed for its owner first, and the result for the second one.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { CannotOpen, KeyDestroyed, type Keyring, type Owner } from '@pis/keyring';
