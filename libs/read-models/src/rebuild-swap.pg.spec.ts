@@ -57,6 +57,7 @@ describe('a rebuild beside a running projector', () => {
       store: scene.store,
       pool: scene.pool,
       onProgress: ({ phase }) => phases.add(phase),
+      pageMax: 1_000,
     });
     expect(eventsRead).toBe(6_730);
     expect(whileHeld).toBeLessThanOrEqual(gapEventsMax);

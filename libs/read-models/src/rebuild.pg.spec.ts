@@ -132,7 +132,8 @@ describe('rebuilding a projection', () => {
       const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
       await scene.pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
     });
-    await expect(rebuild(killed, scene)).rejects.toThrow();
+    const { store, pool } = scene;
+    await expect(rebuild(killed, { store, pool, pageMax: 1_000 })).rejects.toThrow();
     expect(await tableContents()).toBe(contents);
     expect(await objectNames()).not.toEqual(names);
 

@@ -41,6 +41,8 @@ export interface RebuildOptions {
   /** Says how to connect; the rebuild opens a connection of its own. */
   readonly pool: pg.Pool;
   readonly onProgress?: (progress: RebuildProgress) => void;
+  /** Events read and applied at once, at most. */
+  readonly pageMax?: number;
 }
 
 /** copy: the log from its beginning; catch up: what came meanwhile; swap: the tables change hands. */
@@ -63,7 +65,7 @@ export class RebuildUnderWay extends Error {
 }
 
 /** The more events, the more changes of a row are written at once. They take about 25 MB, and the page behind them as much. */
-const pageMax = 4_000;
+const defaultPageMax = 4_000;
 /** Events left to apply while the projector is held, at most. */
 export const gapEventsMax = 500;
 const roundsMax = 100;
@@ -327,7 +329,8 @@ class Rebuild {
 
   private read(after: Position): Promise<LogPage> {
     const { streamPrefixes } = this.projection;
-    return this.whileAway(() => this.options.store.readLog({ after, streamPrefixes, pageMax }));
+    const { store, pageMax = defaultPageMax } = this.options;
+    return this.whileAway(() => store.readLog({ after, streamPrefixes, pageMax }));
   }
 
   /** A copy that takes hours must not fail because the event store is unavailable for minutes. */
