@@ -38,9 +38,11 @@ export class StoreGate {
   async pass(): Promise<void> {
     if (this.isOpen) return;
     const waiting = new AbortController();
-    const tooLong = delay(this.waitMs, undefined, { signal: waiting.signal, ref: false }).then(() => {
-      throw new StoreUnavailable('this process has not checked its stores yet');
-    });
+    const tooLong = delay(this.waitMs, undefined, { signal: waiting.signal, ref: false }).then(
+      () => {
+        throw new StoreUnavailable('this process has not checked its stores yet');
+      },
+    );
     try {
       await Promise.race([this.opening.promise, tooLong]);
     } finally {
