@@ -74,7 +74,13 @@ export function guardedDial(options: DialOptions): Dial {
   });
   const reach = proxyUrl === undefined ? connectTo : through(new URL(proxyUrl), trusted);
   return async (target, signal) => {
-    const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    // Not AbortSignal.any: a signal that lives long keeps something of each one made from it.
+    const ending = new AbortController();
+    const late = ending.signal;
+    const end = () => ending.abort(signal.reason);
+    const timer = setTimeout(end, timeoutMs);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
     const host = target.hostname.replace(/^\[|\]$/g, '');
     const port = target.port === '' ? 443 : Number(target.port);
     try {
@@ -86,6 +92,9 @@ export function guardedDial(options: DialOptions): Dial {
     } catch (error) {
       if (late.aborted && !signal.aborted) throw new ConnectTimeout(`not within ${timeoutMs} ms`);
       throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
     }
   };
 }
