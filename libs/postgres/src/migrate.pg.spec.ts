@@ -109,6 +109,15 @@ describe('pis migrate', () => {
     expect(await query("SELECT 1 FROM pg_indexes WHERE indexname = 'by_id'")).toHaveLength(1);
   });
 
+  it('lets an index that is built concurrently wait for a long read, which holds up nobody', async () => {
+    await write(
+      '003_index',
+      "-- migrate:no-transaction\nCREATE TABLE limits AS SELECT current_setting('lock_timeout') AS lock",
+    );
+    await migrate({ connectionString, dir });
+    expect(await query('SELECT lock FROM limits')).toEqual([{ lock: '0' }]);
+  });
+
   it('refuses to go on after a half-applied migration without a transaction', async () => {
     await write(
       '003_index',

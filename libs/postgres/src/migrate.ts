@@ -213,9 +213,14 @@ async function apply(
 ): Promise<void> {
   const id = randomUUID();
   const isTransactional = !/^--\s*migrate:no-transaction/m.test(file.sql);
-  // An index that is built concurrently holds up nobody.
-  const waitMs = isTransactional ? tableWaitMs : lockWaitMs;
+  // An index that is built concurrently holds up nobody. It waits for every transaction that began before, for example
+  // an audit, and a limit would leave an invalid index.
+  const waitMs = isTransactional ? tableWaitMs : 0;
   await client.query("SELECT set_config('lock_timeout', $1, false)", [String(waitMs)]);
+  const waiting = setTimeout(
+    () => log(`${file.name} goes on: it may wait for transactions that began before it`),
+    lockWaitMs,
+  );
   try {
     if (isTransactional)
       await untilUnlocked(
@@ -231,6 +236,8 @@ async function apply(
         .query('UPDATE _prisma_migrations SET logs = $2 WHERE id = $1', [id, reason])
         .catch(() => undefined);
     throw new Error(`migration ${file.name} failed: ${reason}`, { cause });
+  } finally {
+    clearTimeout(waiting);
   }
 }
 
