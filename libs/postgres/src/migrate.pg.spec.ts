@@ -125,6 +125,7 @@ describe('pis migrate', () => {
     );
     await expect(migrate({ connectionString, dir })).rejects.toThrow(/003_index failed/);
     await expect(migrate({ connectionString, dir })).rejects.toThrow(MigrationRefused);
+    await expect(waitForCurrentSchema({ connectionString, dir })).rejects.toThrow(MigrationRefused);
   });
 
   it('refuses a migration that was edited after it was applied', async () => {
@@ -175,6 +176,33 @@ describe('an app that starts before its schema', () => {
     await migrate({ connectionString, dir });
     await waiting;
     expect(reasons[0]).toBe('waiting for the migrations 001_accounts, 002_more');
+  });
+
+  it('waits while another process builds an index concurrently', async () => {
+    await migrate({ connectionString, dir });
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY by_id ON accounts (id);',
+    );
+    // The index waits for the end of this transaction.
+    const writer = new pg.Client({ connectionString });
+    await writer.connect();
+    await writer.query('BEGIN');
+    await writer.query('INSERT INTO accounts VALUES (3)');
+    const migrated = migrate({ connectionString, dir });
+    const unfinished = 'SELECT FROM _prisma_migrations WHERE finished_at IS NULL';
+    await until(async () => (await query(unfinished)).length === 1, { timeoutMs: 20_000 });
+    const reasons: string[] = [];
+    const waiting = waitForCurrentSchema({
+      connectionString,
+      dir,
+      log: (line) => reasons.push(line),
+    });
+    await until(() => reasons.length > 0, { timeoutMs: 20_000 });
+    await writer.query('COMMIT');
+    await writer.end();
+    await Promise.all([migrated, waiting]);
+    expect(reasons).toEqual(['waiting for the migrations 003_index']);
   });
 
   it('serves on a database that a newer release has migrated', async () => {

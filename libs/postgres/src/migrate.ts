@@ -77,14 +77,17 @@ export interface MigrationStatus {
   readonly pending: readonly string[];
 }
 
-/** @throws MigrationRefused as migrate does, except for migrations newer than this build, which are accepted */
+/**
+ * What another process migrates now is pending.
+ * @throws MigrationRefused as migrate does, except for migrations newer than this build, which are accepted
+ */
 export async function migrationStatus(options: MigrationOptions): Promise<MigrationStatus> {
   const files = await migrationFiles(options.dir);
   return withClient(options.connectionString, async (client) => {
     const { rows } = await client.query<{ exists: boolean }>(
       "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists",
     );
-    const records = rows[0]?.exists === true ? await recordsOf(client) : [];
+    const records = rows[0]?.exists === true ? await recordsBesideARunner(client) : [];
     // A database migrated by a newer release also works: migrations only add (rolling deploys).
     const known = records.filter((record) => files.some((file) => file.name === record.name));
     const pending = pendingOf(files, known);
@@ -174,6 +177,22 @@ async function recordsOf(client: pg.Client): Promise<readonly MigrationRecord[]>
      FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at, migration_name`,
   );
   return rows;
+}
+
+/** The records, without one that is unfinished because a runner is at it. */
+async function recordsBesideARunner(client: pg.Client): Promise<readonly MigrationRecord[]> {
+  const records = await recordsOf(client);
+  if (records.every(({ finished }) => finished)) return records;
+  // The session of the runner has the lock until all is finished. If nobody has it, the record is either finished by
+  // now or was left behind.
+  const { rows } = await client.query<{ runs: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+       AND classid = 0 AND objid = $1
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS runs`,
+    [migrationLock.key],
+  );
+  const now = await recordsOf(client);
+  return rows[0]?.runs === true ? now.filter(({ finished }) => finished) : now;
 }
 
 function pendingOf(
