@@ -19,6 +19,11 @@ export interface PastEventRef {
   readonly eventId: string;
 }
 
+/** An event of a stream as it was for consumers, or where in the stream it cannot be computed, and why. */
+export type PastEvent =
+  | { readonly event: WebhookIntegrationEvent }
+  | { readonly failedAt: RecordedEvent; readonly error: unknown };
+
 /**
  * In the order of `refs`. Skips the events that an operator skipped, as the relay did.
  * @param pool the database with the skipped events
@@ -33,56 +38,63 @@ export async function pastWebhookEvents(
   const streamIds = [...new Set(refs.map(({ streamId }) => streamId))];
   if (streamIds.length === 0) return [];
   const wanted = new Set(refs.map(({ eventId }) => eventId));
-  const streams = await store.readStreams(streamIds);
-  const skipped = new Set<string>();
-  const found = new Map<string, WebhookIntegrationEvent>();
-  for (const events of streams)
-    for (const event of await unlessSkipped(pool, skipped, () => eventsIn(events, wanted, skipped)))
-      found.set(event.eventId, event);
+  const found = new Map<string, PastEvent>();
+  for (const stream of await store.readStreams(streamIds))
+    for (const [eventId, past] of await pastEventsIn(pool, stream, wanted))
+      found.set(eventId, past);
   return refs.map(({ streamId, eventId }) => {
-    const event = found.get(eventId);
-    if (event === undefined) throw new StoreUnavailable(`${streamId} lags behind the index`);
-    return event;
+    const past = found.get(eventId);
+    if (past === undefined) throw new StoreUnavailable(`${streamId} lags behind the index`);
+    if ('event' in past) return past.event;
+    throw past.error;
   });
 }
 
-/** Repeats the fold without an unreadable event if that event was skipped. @throws UnreadableEvent */
-async function unlessSkipped<Result>(
+/**
+ * Those of the wanted events that the stream has, by ID. An event that does not fit the stream also fails all wanted
+ * events after it. Ignores everything after the last wanted event.
+ * @param pool the database with the skipped events
+ * @param stream from its first event on
+ * @throws connection errors of PostgreSQL
+ */
+export async function pastEventsIn(
   pool: pg.Pool,
-  skipped: Set<string>,
-  fold: () => Result,
-): Promise<Result> {
-  for (;;) {
-    try {
-      return fold();
-    } catch (error) {
-      if (!(error instanceof UnreadableEvent)) throw error;
-      const { id } = error.event;
-      if (skipped.has(id) || (await skippedAmong(pool, [id])).size === 0) throw error;
-      skipped.add(id);
-    }
-  }
-}
-
-/** Ignores everything after the last wanted event. */
-function eventsIn(
   stream: readonly RecordedEvent[],
   wanted: ReadonlySet<string>,
-  skipped: ReadonlySet<string>,
-): WebhookIntegrationEvent[] {
+): Promise<ReadonlyMap<string, PastEvent>> {
+  const found = new Map<string, PastEvent>();
   const last = stream.findLastIndex(({ id }) => wanted.has(id));
   const [first] = stream;
   const facts = first === undefined ? null : publicFactsOf(first.streamId);
-  if (facts === null) return [];
-  const { fold } = facts;
-  let before = fold([]);
-  return stream.slice(0, last + 1).flatMap((event) => {
-    if (skipped.has(event.id)) return [];
-    const after = fold([event], before);
-    const step: Step = { before, after };
-    before = after;
-    return wanted.has(event.id) ? [webhookEventOf(event, step)] : [];
-  });
+  if (facts === null) return found;
+  const upToLast = stream.slice(0, last + 1);
+  let before = facts.fold([]);
+  for (const [index, recorded] of upToLast.entries())
+    try {
+      const after = facts.fold([recorded], before);
+      if (wanted.has(recorded.id)) found.set(recorded.id, pastEventOf(recorded, { before, after }));
+      before = after;
+    } catch (error) {
+      if (await wasSkipped(pool, error)) continue;
+      for (const { id } of upToLast.slice(index))
+        if (wanted.has(id)) found.set(id, { failedAt: recorded, error });
+      break;
+    }
+  return found;
+}
+
+/** Whether it is the error of an unreadable event that an operator skipped. */
+async function wasSkipped(pool: pg.Pool, error: unknown): Promise<boolean> {
+  if (!(error instanceof UnreadableEvent)) return false;
+  return (await skippedAmong(pool, [error.event.id])).size > 0;
+}
+
+function pastEventOf(recorded: RecordedEvent, step: Step): PastEvent {
+  try {
+    return { event: webhookEventOf(recorded, step) };
+  } catch (error) {
+    return { failedAt: recorded, error };
+  }
 }
 
 /** The event as consumers received it. */

@@ -4,6 +4,7 @@ export * from './group-commit.js';
 export * from './listener.js';
 export * from './migrate.js';
 export * from './ordered-uuid.js';
+export * from './own-connection.js';
 export * from './pool.js';
 export * from './singleton.js';
 export * from './transaction.js';

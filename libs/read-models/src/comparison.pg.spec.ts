@@ -25,7 +25,8 @@ import { type ErasureNotice, noteErasure } from './party-erasures.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { projectionNames, projections } from './projections.js';
 import type { ProjectionName } from './projected-streams.js';
-import { ownConnection, rebuildProjection } from './rebuild.js';
+import { ownConnection } from '@pis/postgres';
+import { rebuildProjection } from './rebuild.js';
 import { appendEvents, queuePayment } from './testing.js';
 import { writeWholeHistory } from './testing/whole-history.js';
 

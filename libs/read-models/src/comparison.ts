@@ -12,7 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { beginning, type EventStore, type Position } from '@pis/event-store';
-import { endSession, inTransaction } from '@pis/postgres';
+import { endSession, inTransaction, ownConnection } from '@pis/postgres';
 import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { erasureDifferences } from './erasure-differences.js';
@@ -22,7 +22,6 @@ import { type Projection, ProjectionBroken } from './projection.js';
 import { projections } from './projections.js';
 import { projectionReader } from './quarantine.js';
 import { copyIndexes } from './table-indexes.js';
-import { ownConnection } from './rebuild.js';
 import { type ReadModelDifference, tableDifferences } from './table-differences.js';
 
 export interface ComparisonOptions {

@@ -19,13 +19,13 @@ import {
   type Position,
   StoreUnavailable,
 } from '@pis/event-store';
-import pg from 'pg';
+import type pg from 'pg';
 import { createCheckpoint, lockCheckpoint, rebuildLock, saveCheckpoint } from './checkpoint.js';
 import {
   endSession,
   inTransaction,
   isTransient,
-  sessionsOf,
+  ownConnection,
   sqlStateOf,
   takeLock,
 } from '@pis/postgres';
@@ -103,24 +103,6 @@ export async function rebuild(
   } finally {
     await endSession(client);
   }
-}
-
-/** As the pool's, but without limits of time: indexing and vacuuming millions of rows takes minutes. */
-export async function ownConnection(pool: pg.Pool): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...sessionsOf(pool).options,
-    statement_timeout: 0,
-    query_timeout: 0,
-  });
-  // A lost connection fails the next query; without a listener it ends the process.
-  client.on('error', () => undefined);
-  await client.connect();
-  // This also overrides settings of the user and of the database.
-  await client.query('SET statement_timeout = 0');
-  await client.query('SET idle_in_transaction_session_timeout = 0');
-  // A statement of a killed process would keep its locks and its snapshot to its end. Not every platform has it.
-  await client.query(`SET client_connection_check_interval = '2s'`).catch(() => undefined);
-  return client;
 }
 
 /** The projector would be stopped for too long: release it, complete the copy, and try again. */

@@ -19,5 +19,6 @@ export {
   Partitions,
   type PartitionsOptions,
 } from './partitions.js';
+export * from './body-audit.js';
 export * from './body-erasure.js';
 export * from './body-hashes.js';

@@ -2,12 +2,7 @@
 import { type DocumentStore, DocumentStoreRefused, openDocuments } from '@pis/documents';
 import type { EventStore, Sealing } from '@pis/event-store';
 import type { StoredKeyring } from '@pis/keyring';
-import {
-  compareReadModels,
-  type ComparisonReport,
-  projectionNames,
-  type ReadModelDifference,
-} from '@pis/read-models';
+import { compareReadModels, type ComparisonReport, projectionNames } from '@pis/read-models';
 import {
   bindingOf,
   ConfigurationError,
@@ -24,7 +19,11 @@ import type pg from 'pg';
 import type { LogContext } from '../context.js';
 import { CommandFailed, describe } from '../output.js';
 import { auditStatements, type StatementsReport } from './statement-documents.js';
-import { auditWebhookBodies, type WebhookBodiesReport } from './webhook-bodies.js';
+import {
+  auditWebhookBodies,
+  type LocatedDifference,
+  type WebhookBodiesReport,
+} from './webhook-bodies.js';
 
 export interface ReadModelsReport {
   /** Whether names, addresses and masked accounts were compared: only with the master key. */
@@ -36,7 +35,7 @@ export interface ReadModelsReport {
 }
 
 export interface ReadModelsOptions {
-  readonly onDifference: (difference: ReadModelDifference) => void;
+  readonly onDifference: (difference: LocatedDifference) => void;
   readonly onPage: (projection: string, eventsRead: number) => void;
 }
 

@@ -1,14 +1,14 @@
-/** One audit at a time uses a state file: of two, each would replace what the other has saved. */
+/** Makes sure that only one audit uses a state file at a time. Otherwise each would overwrite what the other saved. */
 import { accessSync, constants, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { LockHeld, takeLock } from '@pis/local-servers';
 import { CommandFailed, describe } from '../output.js';
 
 /**
- * Takes the file for this process, which must be on the same machine as any other. It is free again when the process is
- * gone, for any reason. A small file stays beside it.
- * @returns gives the file back
- * @throws CommandFailed when another process has it, or when nothing can be written beside it
+ * Locks the state file for this process. Works only among processes on the same machine. The lock ends with the process,
+ * however the process ends. A small lock file stays beside the state file.
+ * @returns a function that releases the lock
+ * @throws CommandFailed when another process holds the lock, or when the folder of the file is not writable
  */
 export function ownState(file: string): () => void {
   try {

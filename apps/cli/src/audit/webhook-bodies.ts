@@ -1,23 +1,23 @@
 /**
  * The part of `pis audit verify` that computes every webhook's body from the log again and compares it with the hash that
- * was kept when it was fanned out, and the bodies that are still stored with the same hash. One page at a time.
+ * was kept when it was fanned out, and the bodies that are still stored with the same hash. One page at a time, whatever
+ * was altered.
  */
-import { type EventStore, UnreadableEvent } from '@pis/event-store';
-import { type PastEventRef, pastWebhookEvents } from '@pis/integration';
-import type { ReadModelDifference } from '@pis/read-models';
+import type { EventStore } from '@pis/event-store';
+import { endSession, ownConnection } from '@pis/postgres';
+import { eventsQuery, type ReadModelDifference } from '@pis/read-models';
 import {
   bodyHashOf,
-  eventsWithoutHash,
   firstHashPlace,
   type HashedEvent,
   hashedEvents,
   hashesWithoutEvent,
   type HashPlace,
-  type StoredBody,
   storedBodyPages,
 } from '@pis/webhook-deliveries';
-import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
+import type { WebhookEnvelope } from '@pis/webhooks';
 import type pg from 'pg';
+import { LoggedBodies } from './logged-bodies.js';
 
 export interface WebhookBodiesReport {
   /** Events whose bodies were computed again and compared with their hash. */
@@ -26,106 +26,129 @@ export interface WebhookBodiesReport {
   readonly stored: number;
   /** Events whose hash is of a body with other fields, by another release: not compared. */
   readonly ofOtherShape: number;
+  /** Events that were fanned out and have no hash. */
+  readonly missing: number;
+  /** Hashes of events that the index does not have. */
+  readonly unknown: number;
+}
+
+/** A difference, with the event of the log that it is about. */
+export interface LocatedDifference extends ReadModelDifference {
+  readonly stream?: string;
+  readonly revision?: number;
 }
 
 export interface WebhookBodiesOptions {
   readonly store: EventStore;
+  /** Also says how to connect: the audit opens a connection of its own for its large queries. */
   readonly pool: pg.Pool;
-  readonly onDifference: (difference: ReadModelDifference) => void;
+  /** Called for every difference, however many there are. */
+  readonly onDifference: (difference: LocatedDifference) => void;
   readonly onPage: (events: number) => void;
+  /** How long the store has to reach the index of events. Default: 15 s. */
+  readonly settleMaxMs?: number;
 }
 
 const pageMax = 200;
-/** Each of these kinds is counted so far: more of it tells nothing new. */
-const missingMax = 100;
+const storedMax = 500;
+const idsMax = 1_000;
+const settleDefaultMs = 15_000;
+const hashes = 'webhook_body_hashes';
 
-/** @throws StoreUnavailable */
+/** @throws StoreUnavailable, connection errors of PostgreSQL */
 export async function auditWebhookBodies(
   options: WebhookBodiesOptions,
 ): Promise<WebhookBodiesReport> {
-  const { pool } = options;
-  const of = (table: string, differs: string) => (row: string) =>
-    options.onDifference({ table, row, column: null, differs });
+  const fromLog = await compareWithLog(options);
+  const session = await ownConnection(options.pool);
+  try {
+    const fromStored = await compareStored(session, options);
+    return { ...fromLog, ...fromStored, unknown: await findUnknown(session, options) };
+  } finally {
+    await endSession(session);
+  }
+}
+
+async function compareWithLog(
+  options: WebhookBodiesOptions,
+): Promise<Pick<WebhookBodiesReport, 'compared' | 'ofOtherShape'>> {
+  const { store, pool, onPage, settleMaxMs = settleDefaultMs } = options;
+  const logged = new LoggedBodies(store, pool, settleMaxMs);
   let [compared, ofOtherShape] = [0, 0];
   for (let place: HashPlace | null = firstHashPlace; place !== null; ) {
-    const { events, next }: Awaited<ReturnType<typeof hashedEvents>> = await hashedEvents(
-      pool,
-      place,
-      pageMax,
-    );
-    ofOtherShape += events.filter(({ isOfOtherShape }) => isOfOtherShape).length;
-    compared += await comparePage(options, events);
-    options.onPage(compared);
-    place = next;
+    const page: Awaited<ReturnType<typeof hashedEvents>> = await hashedEvents(pool, place, pageMax);
+    ofOtherShape += page.events.filter(({ isOfOtherShape }) => isOfOtherShape).length;
+    compared += await comparePage(logged, page.events, options);
+    onPage(compared);
+    place = page.next;
   }
-  const stored = await compareStored(options);
-  const missing = await eventsWithoutHash(pool, missingMax);
-  missing.forEach(of('webhook_body_hashes', 'the hash of a webhook body is missing'));
-  const unknown = await hashesWithoutEvent(pool, missingMax);
-  unknown.forEach(of('webhook_body_hashes', 'the log has no event for this webhook body'));
-  return { compared, stored, ofOtherShape };
+  return { compared, ofOtherShape };
 }
 
 /** @returns how many were compared */
 async function comparePage(
-  { store, pool, onDifference }: WebhookBodiesOptions,
+  logged: LoggedBodies,
   events: readonly HashedEvent[],
+  { onDifference }: WebhookBodiesOptions,
 ): Promise<number> {
   const hashed = events.filter(({ hash }) => hash !== null);
-  const bodies = await hashesOf(store, pool, hashed);
-  for (const { eventId, hash } of hashed) {
-    const now = bodies.get(eventId);
-    if (now === hash) continue;
-    const differs =
-      now === undefined
-        ? 'the webhook body cannot be computed: the log has an event that cannot be read'
-        : 'the webhook body is not the one that the log gives';
-    onDifference({ table: 'webhook_body_hashes', row: eventId, column: null, differs });
+  const bodies = await logged.hashesOf(hashed);
+  for (const { eventId: row, streamId: stream, revision, hash } of hashed) {
+    const body = bodies.get(row);
+    if (body === undefined || ('hash' in body && body.hash === hash)) continue;
+    const differs = 'the webhook body is not the one that the log gives';
+    const found = 'hash' in body ? { differs, revision } : { ...body, differs: body.problem };
+    onDifference({
+      ...{ table: hashes, row, column: null, differs: found.differs },
+      ...{ stream, revision: found.revision },
+    });
   }
   return hashed.length;
 }
 
-/** By event, without those of streams that cannot be read. */
-async function hashesOf(
-  store: EventStore,
-  pool: pg.Pool,
-  refs: readonly PastEventRef[],
-): Promise<ReadonlyMap<string, string>> {
-  try {
-    const events = await pastWebhookEvents(store, pool, refs);
-    return new Map(events.map((event) => [event.eventId, bodyHashOf(paymentEnvelope(event))]));
-  } catch (error) {
-    if (!(error instanceof UnreadableEvent)) throw error;
-    const streams = Map.groupBy(refs, ({ streamId }) => streamId);
-    // A stream of its own: this event is the one, or follows the one, that cannot be read.
-    if (streams.size <= 1 && refs.length <= 1) return new Map();
-    const parts = streams.size > 1 ? [...streams.values()] : refs.map((ref) => [ref]);
-    const found: (readonly [string, string])[] = [];
-    for (const part of parts) found.push(...(await hashesOf(store, pool, part)));
-    return new Map(found);
-  }
-}
-
-/** @returns how many were compared */
-async function compareStored({ pool, onDifference }: WebhookBodiesOptions): Promise<number> {
-  let compared = 0;
-  for await (const page of storedBodyPages(pool, pageMax))
-    for (const stored of page) {
-      if (stored.hash === null) continue;
-      compared += 1;
-      if (hashOfStored(stored) === stored.hash) continue;
+async function compareStored(
+  session: pg.ClientBase,
+  { onDifference }: WebhookBodiesOptions,
+): Promise<Pick<WebhookBodiesReport, 'stored' | 'missing'>> {
+  let [stored, missing] = [0, 0];
+  for await (const page of storedBodyPages(session, storedMax))
+    for (const { table, id: row, body, hash, lacksHash } of page) {
+      if (lacksHash) {
+        missing += 1;
+        const differs = 'the hash of a webhook body is missing';
+        onDifference({ table: hashes, row, column: null, differs });
+      }
+      if (body === null || hash === null) continue;
+      stored += 1;
+      if (hashOfStored(body) === hash) continue;
       const differs = 'the stored webhook body is not the one that was hashed';
-      onDifference({ table: stored.table, row: stored.id, column: 'body', differs });
+      onDifference({ table, row, column: 'body', differs });
     }
-  return compared;
+  return { stored, missing };
 }
 
-/** Null for what is no envelope. */
-function hashOfStored({ body }: StoredBody): string | null {
+/** @returns how many hashes have no event */
+async function findUnknown(
+  session: pg.ClientBase,
+  { store, pool, onDifference }: WebhookBodiesOptions,
+): Promise<number> {
+  const end = await store.lastPosition();
+  const isIndexWhole = (await eventsQuery(pool).reached()) >= end;
+  let unknown = 0;
+  for await (const page of hashesWithoutEvent(session, { isIndexWhole, max: idsMax }))
+    for (const row of page) {
+      unknown += 1;
+      const differs = 'the index of events has no event for this webhook body';
+      onDifference({ table: hashes, row, column: null, differs });
+    }
+  return unknown;
+}
+
+/** Null for what is no envelope, or cannot be hashed. */
+function hashOfStored(body: string): string | null {
   try {
     return bodyHashOf(JSON.parse(body) as WebhookEnvelope);
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return null;
-    throw error;
+  } catch {
+    return null;
   }
 }

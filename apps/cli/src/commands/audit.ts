@@ -195,7 +195,8 @@ function lineOf(finding: AnyFinding): string {
   const { stream, revision, position, differs } = finding;
   if ('table' in finding) {
     const { table, row, column } = finding;
-    return `${table} row ${row}${column === null ? '' : ` column ${column}`}: ${differs}`;
+    const place = stream === null ? '' : ` (${stream} revision ${revision})`;
+    return `${table} row ${row}${column === null ? '' : ` column ${column}`}: ${differs}${place}`;
   }
   return stream === null
     ? `log: ${differs}`
@@ -209,15 +210,20 @@ function summaryOf(report: WholeReport): readonly string[] {
     `${eventsRead} events of ${streams} streams, ${eventsPerSecond} events/s`,
     `${treeSize} leaves, root ${rootHash}, ${report.checkpointsCompared} checkpoints compared`,
     ...report.verifierKeys.map((key) => `checkpoints signed by ${key}`),
-    ok ? 'everything holds' : `${report.findingsTotal} findings`,
+    ok ? 'everything holds' : findingsIn(report),
   ];
+}
+
+function findingsIn({ findings, findingsTotal }: WholeReport): string {
+  const isCut = findings.length < findingsTotal;
+  return `${findingsTotal} findings${isCut ? `, of which the first ${findings.length} are listed` : ''}`;
 }
 
 function comparedIn({
   projections,
   personalData,
   statements,
-  webhookBodies: { compared, stored, ofOtherShape },
+  webhookBodies: { compared, stored, ofOtherShape, missing, unknown },
 }: ReadModelsReport): readonly string[] {
   const rows = projections.reduce((sum, projection) => sum + projection.rows, 0);
   return [
@@ -227,6 +233,8 @@ function comparedIn({
     ...(ofOtherShape === 0
       ? []
       : [`${ofOtherShape} webhook bodies of another release not compared`]),
+    ...(missing === 0 ? [] : [`${missing} webhook bodies without their hash`]),
+    ...(unknown === 0 ? [] : [`${unknown} hashes of webhook bodies without an event`]),
     ...(personalData ? [] : ['names and accounts were not compared: there is no master key']),
   ];
 }
