@@ -83,6 +83,7 @@ export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof all
         migrate({
           connectionString: directUrlOf(config, databaseUrl),
           log: (line) => logger.info(line),
+          signal,
         }),
       );
       if (config.PIS_BROKER === 'kafka')

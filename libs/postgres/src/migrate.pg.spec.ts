@@ -8,6 +8,7 @@ import {
   type TestDatabase,
 } from '@pis/local-servers/testing';
 import pg from 'pg';
+import { silenceable } from './testing/silent-proxy.js';
 import { migrate, MigrationRefused, migrationStatus, waitForCurrentSchema } from './migrate.js';
 
 /** Without the tables and the bookkeeping of the service's own migrations. */
@@ -62,6 +63,27 @@ describe('pis migrate', () => {
     expect(await query('SELECT id FROM accounts')).toHaveLength(2);
   });
 
+  it('waits for another process that applies migrations, until its signal aborts', async () => {
+    const runner = new pg.Client({ connectionString });
+    await runner.connect();
+    await runner.query('SELECT pg_advisory_lock(72707369)');
+    const lines: string[] = [];
+    const log = (line: string) => lines.push(line);
+    const ending = new AbortController();
+    const given = { connectionString, dir, log };
+    const aborted = migrate({ ...given, signal: ending.signal });
+    const rejected = expect(aborted).rejects.toThrow('the process ends');
+    const patient = migrate({ ...given, signal: new AbortController().signal });
+    await until(() => lines.length === 2, { timeoutMs: 20_000 });
+    ending.abort(new Error('the process ends'));
+    await rejected;
+    await runner.end();
+    expect(await patient).toEqual(['001_accounts', '002_more']);
+    expect(lines.slice(0, 2)).toEqual(
+      Array(2).fill('waiting for another process that applies migrations'),
+    );
+  });
+
   it('leaves nothing of a migration that fails, and goes on once it is mended', async () => {
     await write('002_more', 'INSERT INTO accounts VALUES (2); SELECT no_such_function();');
     await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more failed/);
@@ -87,14 +109,14 @@ describe('pis migrate', () => {
     try {
       await backup.query('BEGIN; LOCK TABLE accounts IN ACCESS SHARE MODE');
       const lines: string[] = [];
-      const migrating = migrate({ connectionString, dir, log: (line) => lines.push(line) });
+      const log = (line: string) => lines.push(line);
+      const migrating = migrate({ connectionString, dir, log, slowAfterMs: 1 });
       await until(() => lines.length > 0, { timeoutMs: 20_000 });
       // It would wait behind the migration, which waits behind the backup.
       expect(await query('SELECT id FROM accounts')).toHaveLength(2);
       await backup.query('COMMIT');
       expect(await migrating).toEqual(['003_column']);
-      expect(lines[0]).toBe('003_column waits for a table that others use');
-      expect(lines.at(-1)).toBe('applied 003_column');
+      expect(lines).toEqual(['003_column waits for a table that others use', 'applied 003_column']);
     } finally {
       await backup.end();
     }
@@ -162,6 +184,27 @@ describe('pis migrate', () => {
   });
 });
 
+/** Ends when the transaction does in which the client that is returned has written. */
+async function writeThenBuildIndex(): Promise<pg.Client> {
+  await migrate({ connectionString, dir });
+  await write(
+    '003_index',
+    '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY by_id ON accounts (id);',
+  );
+  const writer = new pg.Client({ connectionString });
+  // Dropping the database of a test that failed ends the connection.
+  writer.on('error', () => undefined);
+  await writer.connect();
+  await writer.query('BEGIN');
+  await writer.query('INSERT INTO accounts VALUES (3)');
+  return writer;
+}
+
+async function indexBegins(): Promise<void> {
+  const unfinished = 'SELECT FROM _prisma_migrations WHERE finished_at IS NULL';
+  await until(async () => (await query(unfinished)).length === 1, { timeoutMs: 20_000 });
+}
+
 describe('an app that starts before its schema', () => {
   it('waits until every migration it knows is applied', async () => {
     const reasons: string[] = [];
@@ -179,30 +222,62 @@ describe('an app that starts before its schema', () => {
   });
 
   it('waits while another process builds an index concurrently', async () => {
-    await migrate({ connectionString, dir });
-    await write(
-      '003_index',
-      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY by_id ON accounts (id);',
-    );
-    // The index waits for the end of this transaction.
-    const writer = new pg.Client({ connectionString });
-    await writer.connect();
-    await writer.query('BEGIN');
-    await writer.query('INSERT INTO accounts VALUES (3)');
-    const migrated = migrate({ connectionString, dir });
-    const unfinished = 'SELECT FROM _prisma_migrations WHERE finished_at IS NULL';
-    await until(async () => (await query(unfinished)).length === 1, { timeoutMs: 20_000 });
+    const writer = await writeThenBuildIndex();
+    const lines: string[] = [];
+    const log = (line: string) => lines.push(line);
+    const migrated = migrate({ connectionString, dir, log, slowAfterMs: 1 });
+    await indexBegins();
     const reasons: string[] = [];
     const waiting = waitForCurrentSchema({
       connectionString,
       dir,
       log: (line) => reasons.push(line),
     });
-    await until(() => reasons.length > 0, { timeoutMs: 20_000 });
+    await until(() => reasons.length > 0 && lines.length > 0, { timeoutMs: 20_000 });
     await writer.query('COMMIT');
     await writer.end();
     await Promise.all([migrated, waiting]);
     expect(reasons).toEqual(['waiting for the migrations 003_index']);
+    expect(lines).toEqual([
+      '003_index goes on: it may wait for transactions that began before it',
+      'applied 003_index',
+    ]);
+  });
+
+  it('is refused soon after the process that builds an index has died', async () => {
+    const writer = await writeThenBuildIndex();
+    const proxy = await silenceable(connectionString);
+    const migrated = migrate({ connectionString: proxy.url, dir });
+    const failed = expect(migrated).rejects.toThrow(/003_index failed/);
+    await indexBegins();
+    proxy.close();
+    await failed;
+    // The index would still wait for this transaction.
+    await expect(waitForCurrentSchema({ connectionString, dir })).rejects.toThrow(
+      /003_index failed half-way/,
+    );
+    await writer.end();
+  });
+
+  it('is not refused when another process begins to build an index meanwhile', async () => {
+    await migrate({ connectionString, dir });
+    const record = (name: string) =>
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name) VALUES ('${name}', '', '${name}')`;
+    await write('003_index', 'SELECT 3');
+    await write('004_index', 'SELECT 4');
+    await query(record('003_index'));
+    // Reading the locks is when it happens: one runner has ended, the next one is at work.
+    await query(`CREATE FUNCTION next_runner() RETURNS SETOF pg_catalog.pg_locks LANGUAGE plpgsql AS $$
+      BEGIN
+        DELETE FROM _prisma_migrations WHERE id = '003_index';
+        ${record('004_index')};
+      END $$`);
+    await query('CREATE VIEW pg_locks AS SELECT * FROM next_runner()');
+    const ours = new URL(connectionString);
+    ours.searchParams.set('options', '-c search_path=public,pg_catalog');
+    expect(await migrationStatus({ connectionString: ours.href, dir })).toMatchObject({
+      pending: ['003_index', '004_index'],
+    });
   });
 
   it('serves on a database that a newer release has migrated', async () => {

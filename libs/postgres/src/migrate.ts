@@ -26,10 +26,19 @@ export class MigrationRefused extends Error {
   override readonly name = 'MigrationRefused';
 }
 
+export interface MigrateOptions extends MigrationOptions {
+  readonly log?: (line: string) => void;
+  /** Waits for another runner until the signal aborts. Without a signal, waits for a minute. */
+  readonly signal?: AbortSignal;
+  /** When to log that an index which is built concurrently is not ready yet. Default: a minute. */
+  readonly slowAfterMs?: number;
+}
+
 /** The same advisory lock as Prisma's schema engine, so that the two never run at once. */
 const migrationLock = { key: 72_707_369 };
 const lockWaitMs = 60_000;
 const lockPollMs = 100;
+const defaultSlowAfterMs = 60_000;
 /** While a migration waits for a table, everybody else waits behind it: it waits briefly, and often. */
 const tableWaitMs = 1_000;
 const tableRetryMs = 3_000;
@@ -37,24 +46,23 @@ const tableTriesMax = 60;
 /** SQLSTATE: lock_timeout has passed. */
 const lockNotAvailable = '55P03';
 const connectTimeoutMs = 5_000;
+const keepAliveInitialDelayMs = 10_000;
 
 /**
- * Applies what is missing and returns its names, in order. Waits up to a minute for another runner. Has nothing to do
- * after a rollback, when a newer release has migrated the database, even if that failed half-way: migrations only add.
+ * Applies what is missing and returns its names, in order. Waits for another runner. Has nothing to do after a
+ * rollback, when a newer release has migrated the database, even if that failed half-way: migrations only add.
  * A file with the line `-- migrate:no-transaction` holds one statement that PostgreSQL refuses inside
  * a transaction (CREATE INDEX CONCURRENTLY).
  * @throws MigrationRefused an applied migration was edited, is missing on disk, or failed half-way
+ * @throws Error another runner worked for longer than a minute · the signal's reason when aborted
  */
-export async function migrate(
-  options: MigrationOptions & { readonly log?: (line: string) => void },
-): Promise<readonly string[]> {
+export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = await migrationFiles(options.dir);
   return withClient(options.connectionString, async (client) => {
     // Also over the limit of the role: an index over a large table takes minutes.
     await client.query('SET statement_timeout = 0');
-    const wait = { pollMs: lockPollMs, timeoutMs: lockWaitMs };
-    if (!(await takeLock(client, migrationLock, wait)))
-      throw new Error('another migration holds the lock');
+    await releaseLockOnDeath(client);
+    await lockAgainstRunners(client, options);
     await client.query(bookkeepingTable);
     const records = await recordsOf(client);
     const newer = newerThan(files, records);
@@ -65,11 +73,45 @@ export async function migrate(
     }
     const pending = pendingOf(files, records);
     for (const file of pending) {
-      await apply(client, file, options.log);
+      await apply(client, file, options);
       options.log?.(`applied ${file.name}`);
     }
     return pending.map((file) => file.name);
   });
+}
+
+/** As those of pool.ts. Shorter ones would end the build of an index when the network fails for some seconds. */
+const deadPeerSettings = [
+  'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;',
+  "SET tcp_user_timeout = '25s'",
+].join(' ');
+
+/**
+ * Without this, the session of a runner that died keeps the lock to the end of its statement, and an index that is built
+ * concurrently may wait for hours.
+ */
+async function releaseLockOnDeath(client: pg.Client): Promise<void> {
+  await client.query(deadPeerSettings);
+  // Not every platform has it.
+  await client.query("SET client_connection_check_interval = '2s'").catch(() => undefined);
+}
+
+async function lockAgainstRunners(
+  client: pg.Client,
+  { log, signal }: MigrateOptions,
+): Promise<void> {
+  let isLogged = false;
+  const isTaken = await takeLock(client, migrationLock, {
+    pollMs: lockPollMs,
+    ...(signal === undefined ? { timeoutMs: lockWaitMs } : { signal }),
+    onWaiting() {
+      if (!isLogged) log?.('waiting for another process that applies migrations');
+      isLogged = true;
+    },
+  });
+  if (isTaken) return;
+  signal?.throwIfAborted();
+  throw new Error('another migration holds the lock');
 }
 
 export interface MigrationStatus {
@@ -166,6 +208,7 @@ const bookkeepingTable = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
   applied_steps_count INTEGER NOT NULL DEFAULT 0)`;
 
 interface MigrationRecord {
+  readonly id: string;
   readonly name: string;
   readonly checksum: string;
   readonly finished: boolean;
@@ -173,26 +216,27 @@ interface MigrationRecord {
 
 async function recordsOf(client: pg.Client): Promise<readonly MigrationRecord[]> {
   const { rows } = await client.query<MigrationRecord>(
-    `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
+    `SELECT id, migration_name AS name, checksum, finished_at IS NOT NULL AS finished
      FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at, migration_name`,
   );
   return rows;
 }
 
-/** The records, without one that is unfinished because a runner is at it. */
+/** The records, without one that is unfinished because a runner is applying it. */
 async function recordsBesideARunner(client: pg.Client): Promise<readonly MigrationRecord[]> {
   const records = await recordsOf(client);
   if (records.every(({ finished }) => finished)) return records;
-  // The session of the runner has the lock until all is finished. If nobody has it, the record is either finished by
-  // now or was left behind.
+  // A runner holds the lock until it has finished its records. If the lock is free, each of these records either is
+  // finished by now or was left behind. An unfinished record that is not among them is of a runner that has begun since.
   const { rows } = await client.query<{ runs: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
        AND classid = 0 AND objid = $1
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS runs`,
     [migrationLock.key],
   );
+  const leftBehind = rows[0]?.runs === true ? [] : records.map(({ id }) => id);
   const now = await recordsOf(client);
-  return rows[0]?.runs === true ? now.filter(({ finished }) => finished) : now;
+  return now.filter(({ id, finished }) => finished || leftBehind.includes(id));
 }
 
 function pendingOf(
@@ -228,25 +272,26 @@ function without<T>(items: readonly T[], others: readonly T[]): readonly T[] {
 async function apply(
   client: pg.Client,
   file: MigrationFile,
-  log: (line: string) => void = () => undefined,
+  { log = () => undefined, slowAfterMs = defaultSlowAfterMs }: MigrateOptions,
 ): Promise<void> {
   const id = randomUUID();
   const isTransactional = !/^--\s*migrate:no-transaction/m.test(file.sql);
-  // An index that is built concurrently holds up nobody. It waits for every transaction that began before, for example
-  // an audit, and a limit would leave an invalid index.
+  // An index that is built concurrently holds up nobody. It waits for every transaction that began before it, for
+  // example an audit. A limit would leave an invalid index.
   const waitMs = isTransactional ? tableWaitMs : 0;
   await client.query("SELECT set_config('lock_timeout', $1, false)", [String(waitMs)]);
-  const waiting = setTimeout(
-    () => log(`${file.name} goes on: it may wait for transactions that began before it`),
-    lockWaitMs,
-  );
   try {
     if (isTransactional)
       await untilUnlocked(
         () => inTransaction(client, () => applyAndRecord(client, id, file)),
         () => log(`${file.name} waits for a table that others use`),
       );
-    else await applyAndRecord(client, id, file);
+    else
+      await withNotice(
+        () => applyAndRecord(client, id, file),
+        () => log(`${file.name} goes on: it may wait for transactions that began before it`),
+        slowAfterMs,
+      );
   } catch (cause) {
     const reason = reasonOf(cause);
     if (!isTransactional)
@@ -255,8 +300,20 @@ async function apply(
         .query('UPDATE _prisma_migrations SET logs = $2 WHERE id = $1', [id, reason])
         .catch(() => undefined);
     throw new Error(`migration ${file.name} failed: ${reason}`, { cause });
+  }
+}
+
+/** `onSlow` is called once, after this time. */
+async function withNotice(
+  work: () => Promise<void>,
+  onSlow: () => void,
+  slowAfterMs: number,
+): Promise<void> {
+  const timer = setTimeout(onSlow, slowAfterMs);
+  try {
+    await work();
   } finally {
-    clearTimeout(waiting);
+    clearTimeout(timer);
   }
 }
 
@@ -299,6 +356,9 @@ async function withClient<T>(
     connectionString,
     application_name: 'pis-migrate',
     connectionTimeoutMillis: connectTimeoutMs,
+    // An index is awaited without a limit: a server that vanished must be noticed.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
   });
   // A connection lost between two queries fails the next one; without a listener it ends the process.
   client.on('error', () => undefined);
