@@ -15,6 +15,9 @@ export interface PendingTransfer {
   readonly notedMsAgo: number | null;
 }
 
+/** A row is leased to one executor for this time. After a crash it is due again when the lease ends. */
+export const leaseMs = 30_000;
+
 export type DueColumn = 'deadline_at' | 'overdue_at';
 
 export const columns = `p.payment_id, p.reference, p.connection, p.stage, p.sealed_at IS NOT NULL AS is_sealed,

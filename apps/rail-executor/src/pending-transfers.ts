@@ -11,43 +11,25 @@
  * payment, or a part of it, shows that: the row is kept, and what it knows beyond the stream is used. While
  * the log lacks what the executor's checkpoint stands on, no row is handled at all.
  */
-import type { PaymentRail } from '@pis/domain';
-import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import { unknownConnection } from './banks.js';
+import { type Backoff, PendingBatches, type Transfer } from './pending-batches.js';
 import {
   columns,
   databaseNowMs,
   type DueColumn,
-  endSql,
   jittered,
+  leaseMs,
   leaseSql,
   nextSql,
-  noteSql,
   pendingTransfer,
   type PendingTransfer,
   type Row,
   sealSql,
-  takenSql,
-  waitSql,
 } from './pending-statements.js';
 
+export type { Backoff, Transfer } from './pending-batches.js';
 export type { PendingTransfer, Stage } from './pending-statements.js';
-
-export interface Transfer {
-  readonly paymentId: string;
-  readonly reference: string;
-  readonly rail: PaymentRail;
-  /** See Banks.nameOf. */
-  readonly connection: string;
-}
-
-export interface Backoff {
-  readonly initialMs: number;
-  readonly maxMs: number;
-  /** The time is known: it is not spread, and does not grow. */
-  readonly isExact?: true;
-}
 
 /** The state after which no further submission can be noted. Milliseconds since the epoch. */
 export interface Sealed {
@@ -65,31 +47,12 @@ export interface Change {
   readonly isNews: boolean;
 }
 
-/** A transfer to be tried again, see PendingTransfers.wait. */
-interface Wait extends Transfer {
-  readonly backoff: Backoff;
-  readonly isFailure: boolean;
-}
-
-/** A transfer that the bank has taken, see PendingTransfers.taken. */
-interface Taken {
-  readonly paymentId: string;
-  readonly overdueInMs: number | null;
-  readonly askInMs: number;
-}
-
-const noteBatchMax = 200;
 /** How long the rows of completed payments are collected before one statement deletes them. */
 export const completedPauseMs = 100;
-/** A row is leased to one executor for this time. After a crash it is due again when the lease ends. */
-export const leaseMs = 30_000;
 
 export class PendingTransfers {
   private readonly listeners = new Set<(change: Change) => void>();
-  private readonly notes: GroupCommit<Transfer & { readonly overdueInMs: number }, boolean>;
-  private readonly waits: GroupCommit<Wait, number>;
-  private readonly takes: GroupCommit<Taken, true>;
-  private readonly ends: GroupCommit<string, true>;
+  private readonly batches: PendingBatches;
   private completedIds = new Set<string>();
   private completedTimer: NodeJS.Timeout | undefined;
 
@@ -99,31 +62,7 @@ export class PendingTransfers {
     private readonly clock: () => number,
     private readonly pauseMs: number = completedPauseMs,
   ) {
-    this.notes = new GroupCommit({
-      keyOf: ({ paymentId }) => paymentId,
-      write: (transfers) => this.writeNotes(transfers),
-      batchMax: noteBatchMax,
-      isItemsFault: isDataError,
-    });
-    // Of all payments that a closed rail does not take yet.
-    this.waits = new GroupCommit({
-      keyOf: ({ paymentId }) => paymentId,
-      write: (waits) => this.writeWaits(waits),
-      batchMax: noteBatchMax,
-      isItemsFault: isDataError,
-    });
-    this.takes = new GroupCommit({
-      keyOf: ({ paymentId }) => paymentId,
-      write: (taken) => this.writeTaken(taken),
-      batchMax: noteBatchMax,
-      isItemsFault: isDataError,
-    });
-    this.ends = new GroupCommit({
-      keyOf: (paymentId) => paymentId,
-      write: (paymentIds) => this.writeEnds(paymentIds),
-      batchMax: noteBatchMax,
-      isItemsFault: isDataError,
-    });
+    this.batches = new PendingBatches(pool, clock);
   }
 
   /**
@@ -132,7 +71,7 @@ export class PendingTransfers {
    * @returns false when no submission may be sent any more
    */
   note(transfer: Transfer, overdueInMs: number): Promise<boolean> {
-    return this.notes.add({ ...transfer, overdueInMs });
+    return this.batches.note({ ...transfer, overdueInMs });
   }
 
   /** From now on no submission can be noted. If the time of the last one is unknown, it counts as just noted. */
@@ -163,7 +102,7 @@ export class PendingTransfers {
    * @param overdueInMs null without a confirmation to expect: there is no deadline to miss
    */
   async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<void> {
-    await this.takes.add({ paymentId, overdueInMs, askInMs });
+    await this.batches.take({ paymentId, overdueInMs, askInMs });
     this.changed({ mayBeDueSooner: false, isNews: true });
   }
 
@@ -183,7 +122,7 @@ export class PendingTransfers {
    * @returns how many such tries there were
    */
   async wait(transfer: Transfer, backoff: Backoff, isFailure = false): Promise<number> {
-    const failures = await this.waits.add({ ...transfer, backoff, isFailure });
+    const failures = await this.batches.wait({ ...transfer, backoff, isFailure });
     this.changed({ mayBeDueSooner: true, isNews: false });
     return failures;
   }
@@ -243,7 +182,7 @@ export class PendingTransfers {
 
   /** The payment has ended, or belongs to another system. */
   async done(paymentId: string): Promise<void> {
-    await this.ends.add(paymentId);
+    await this.batches.end(paymentId);
   }
 
   /**
@@ -263,7 +202,7 @@ export class PendingTransfers {
     this.completedTimer = undefined;
     const paymentIds = [...this.completedIds];
     this.completedIds = new Set();
-    if (paymentIds.length > 0) await this.writeEnds(paymentIds);
+    if (paymentIds.length > 0) await this.batches.endAll(paymentIds);
   }
 
   async find(paymentId: string): Promise<PendingTransfer | null> {
@@ -347,67 +286,5 @@ export class PendingTransfers {
     });
     const ms = rows[0]?.ms ?? null;
     return ms === null ? null : Math.max(0, Math.ceil(ms));
-  }
-
-  private async writeNotes(
-    transfers: readonly (Transfer & { readonly overdueInMs: number })[],
-  ): Promise<boolean[]> {
-    const { rows } = await this.pool.query<{ payment_id: string }>({
-      name: 'rail-pending-note',
-      text: noteSql,
-      values: [
-        transfers.map(({ paymentId }) => paymentId),
-        transfers.map(({ reference }) => reference),
-        transfers.map(({ rail }) => rail),
-        transfers.map(({ overdueInMs }) => overdueInMs),
-        new Date(this.clock()),
-        leaseMs,
-        transfers.map(({ connection }) => connection),
-      ],
-    });
-    const noted = new Set(rows.map((row) => row.payment_id));
-    return transfers.map(({ paymentId }) => noted.has(paymentId));
-  }
-
-  private async writeWaits(waits: readonly Wait[]): Promise<number[]> {
-    const { rows } = await this.pool.query<{ payment_id: string; failures: number }>({
-      name: 'rail-pending-wait',
-      text: waitSql,
-      values: [
-        waits.map(({ paymentId }) => paymentId),
-        waits.map(({ reference }) => reference),
-        waits.map(({ rail }) => rail),
-        waits.map(({ connection }) => connection),
-        waits.map(({ isFailure }) => (isFailure ? 1 : 0)),
-        waits.map(({ backoff: { initialMs, isExact } }) =>
-          isExact === true ? initialMs : jittered(initialMs),
-        ),
-        waits.map(({ backoff }) => backoff.maxMs),
-      ],
-    });
-    const failures = new Map(rows.map((row) => [row.payment_id, row.failures]));
-    return waits.map(({ paymentId }) => failures.get(paymentId) ?? 0);
-  }
-
-  private async writeTaken(taken: readonly Taken[]): Promise<true[]> {
-    await this.pool.query({
-      name: 'rail-pending-taken',
-      text: takenSql,
-      values: [
-        taken.map(({ paymentId }) => paymentId),
-        taken.map(({ overdueInMs }) => overdueInMs),
-        taken.map(({ askInMs }) => askInMs),
-      ],
-    });
-    return taken.map(() => true);
-  }
-
-  private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {
-    await this.pool.query({
-      name: 'rail-pending-done',
-      text: endSql,
-      values: [paymentIds],
-    });
-    return paymentIds.map(() => true);
   }
 }
