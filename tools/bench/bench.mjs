@@ -79,6 +79,7 @@ function optionsOf(args) {
       short: { type: 'boolean' },
       quick: { type: 'boolean' },
       distributed: { type: 'boolean' },
+      floor: { type: 'boolean' },
       events: { type: 'string' },
       rates: { type: 'string' },
       seconds: { type: 'string' },
@@ -101,6 +102,7 @@ function optionsOf(args) {
     events: values.events === undefined ? undefined : Number(values.events),
     /** For the costs. */
     isDistributed: values.distributed ?? false,
+    isFloor: values.floor ?? false,
     rates: values.rates?.split(',').map((rate) => positive('rates', rate)),
     seconds: positive('seconds', values.seconds),
     /** For the steady load. */

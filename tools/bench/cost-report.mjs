@@ -1,6 +1,6 @@
 /** The table of costs: two columns for a system without load, and one for each rate. */
 
-export function reportCost({ isDistributed, idle, afterPayments, rates }) {
+export function reportCost({ isDistributed, isFloor, idle, afterPayments, rates }) {
   const row = (name, digits, pick) => [
     name,
     ...[idle, afterPayments, ...rates].map((costs) => show(pick(costs), digits)),
@@ -14,7 +14,7 @@ export function reportCost({ isDistributed, idle, afterPayments, rates }) {
     totalCpuMs - (afterPayments.totalCpuMs * seconds) / payments;
   const rows = [
     [
-      isDistributed ? 'COST, A PROCESS FOR EACH APP' : 'COST, ALL IN ONE',
+      titleOf({ isDistributed, isFloor }),
       'idle,',
       'just used,',
       ...rates.map((rate) => `at ${rate.perSecond}/s,`),
@@ -24,7 +24,7 @@ export function reportCost({ isDistributed, idle, afterPayments, rates }) {
     row('CPU ms: all', 2, ({ totalCpuMs }) => totalCpuMs),
     rowOfRates('CPU ms: all, without "just used"', 2, aboveIdle),
     row('statements', 1, ({ statements }) => statements),
-    row('reads of the log', 2, ({ logReads }) => logReads),
+    ...(isFloor ? [] : [row('reads of the log', 2, ({ logReads }) => logReads)]),
     row('bytes of write-ahead log', 0, ({ walBytes }) => walBytes),
     row('memory of Node.js, MB', 0, (costs) => costs.rssMb),
     [''],
@@ -38,6 +38,11 @@ export function reportCost({ isDistributed, idle, afterPayments, rates }) {
   for (const [name, ...cells] of rows)
     console.log(`${name.padEnd(38)}${cells.map((cell) => cell.padStart(13)).join('')}`.trimEnd());
   reportStatements(rates.at(-1));
+}
+
+function titleOf({ isDistributed, isFloor }) {
+  if (isFloor) return 'COST OF INPUT AND OUTPUT ALONE';
+  return isDistributed ? 'COST, A PROCESS FOR EACH APP' : 'COST, ALL IN ONE';
 }
 
 const latencies = [

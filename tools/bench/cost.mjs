@@ -1,6 +1,7 @@
 /**
  * What a payment costs at several rates, and what the idle system costs: the whole system with the settings of a user, in
- * one process or in one for each app, from the request to the third webhook of one endpoint.
+ * one process or in one for each app, from the request to the third webhook of one endpoint. Or, with `--floor`, a program
+ * in its place that does only the input and output: what no service on the same libraries and machine can go below.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { say } from '../workspace.mjs';
@@ -9,7 +10,7 @@ import { meterSettings, openMeter, used } from './meter.mjs';
 import { deliveryOf, startPace } from './pace.mjs';
 import { startHelper } from './processes.mjs';
 import { createPayable } from './requests.mjs';
-import { distributedSettings, startAllInOne, startDistributed } from './systems.mjs';
+import { distributedSettings, startAllInOne, startDistributed, startFloor } from './systems.mjs';
 import { withPostgres } from './with-postgres.mjs';
 
 const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 10, idleSeconds: 30 };
@@ -19,14 +20,14 @@ const warmupPerSecond = 100;
 /** For what follows the start, or the last webhook: its record, lists, acknowledgements of the bank. */
 const settleMs = 3_000;
 
-/** @param rates payments per second; @param seconds of load at each; @param isDistributed a process for each app */
-export async function cost({ isShort, isQuick, isDistributed, rates, seconds }) {
+/** @param rates payments per second; @param seconds of load at each; @param isDistributed a process for each app; @param isFloor floor-service.mjs */
+export async function cost({ isShort, isQuick, isDistributed, isFloor, rates, seconds }) {
   const scale = isShort ? short : isQuick ? quick : full;
   const asked = { rates: rates ?? scale.rates, seconds: seconds ?? scale.seconds };
-  const start = isDistributed ? startDistributed : startAllInOne;
+  const start = isFloor ? startFloor : isDistributed ? startDistributed : startAllInOne;
   const work = (place) => measureAll({ ...scale, ...asked }, place, start);
   const settings = [...meterSettings, ...(isDistributed ? distributedSettings : [])];
-  return { isDistributed, ...(await withPostgres(work, { settings })) };
+  return { isDistributed, isFloor, ...(await withPostgres(work, { settings })) };
 }
 
 async function measureAll(scale, place, start) {

@@ -4,11 +4,13 @@
  * and a ratio within a round does not.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { createPool } from '@pis/postgres';
 import { say } from '../workspace.mjs';
 import { createMany, firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { rssMb } from './metrics.mjs';
 import { followOutcomes } from './outcomes.mjs';
 import { pgbenchInserts } from './pgbench.mjs';
+import { cpuMsOfTree } from './process-cpu.mjs';
 import { measure, startApp, startHelper } from './processes.mjs';
 import { createPayable, listLatency, paymentLoad } from './requests.mjs';
 import { spread } from './statistics.mjs';
@@ -16,6 +18,7 @@ import { distributedSettings, startDistributed } from './systems.mjs';
 import { newApiKey, sendingSettings, withPostgres } from './with-postgres.mjs';
 
 const connections = 64;
+const silent = { warn: () => {}, debug: () => {} };
 const full = {
   rounds: 3,
   seconds: 4,
@@ -41,6 +44,10 @@ const short = {
   lifecycles: 200,
 };
 const idleMs = 5_000;
+/** The executor holds a payment for that long, so none is executed. */
+const holdMs = 3_600_000;
+/** After a load, for the readers of the log to catch up. */
+const settleMs = 1_000;
 
 export async function payments({ isShort, isQuick }) {
   const scale = isShort ? short : isQuick ? quick : full;
@@ -72,6 +79,12 @@ async function measureAll(scale, place) {
   const allInOne = await systemRounds(scale, target, receiver);
   await inAll.stop();
 
+  say('payments accepted, everything in one process, nothing executed');
+  const holding = await startApp(null, { ...env, PIS_SANDBOX_RAIL_DELAY_MS: String(holdMs) });
+  undo.push(() => holding.stop());
+  const held = await heldRounds(scale, { ...target, url: holding.url }, holding);
+  await holding.stop();
+
   const gateway = await startApp('api-gateway', env);
   undo.push(() => gateway.stop());
   const own = { ...target, url: gateway.url };
@@ -79,7 +92,7 @@ async function measureAll(scale, place) {
   const alone = await besideTheMachine(scale, own);
   say(`list latency at ${scale.listed} payments`);
   const list = await listAt(scale, own, env, undo);
-  return { idleRssMb, firstWebhook, allInOne, alone, list };
+  return { idleRssMb, firstWebhook, allInOne, held, alone, list };
 }
 
 async function measureDistributed(scale, place) {
@@ -112,6 +125,31 @@ async function systemRounds(scale, target, receiver) {
   return rounds;
 }
 
+/** With the CPU time of a payment, of the service and of its PostgreSQL, warm-up included. */
+async function heldRounds(scale, target, app) {
+  const pool = createPool(target.databaseUrl, 'bench', silent);
+  const read = async () => {
+    const { rows } = await pool.query('SELECT position::float8 AS events FROM event_log_head');
+    const { postgresPid } = target;
+    return { ...rows[0], node: cpuMsOfTree(app.pid), postgres: cpuMsOfTree(postgresPid) };
+  };
+  const rounds = [];
+  for (let round = 0; round < scale.rounds; round += 1) {
+    const before = await read();
+    const accepted = await measure('http-load.mjs', paymentLoad(target, { ...scale, connections }));
+    await delay(settleMs);
+    const after = await read();
+    const perPayment = (pick) => (pick(after) - pick(before)) / (after.events - before.events);
+    rounds.push({
+      accepted,
+      nodeMs: perPayment(({ node }) => node),
+      postgresMs: perPayment(({ postgres }) => postgres),
+    });
+  }
+  await pool.end();
+  return rounds;
+}
+
 /** Single-row inserts, empty POST and payments, one right after the other. */
 async function besideTheMachine(scale, target) {
   const load = paymentLoad(target, { ...scale, connections });
@@ -141,7 +179,7 @@ async function listAt(scale, target, env, undo) {
 }
 
 /** Medians over the rounds with the least and the greatest. Ratios are of one round; all-in-one has rounds of its own. */
-function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list, distributed }) {
+function summaryOf({ idleRssMb, firstWebhook, allInOne, held, alone, list, distributed }) {
   const inAll = (pick) => spread(allInOne.map(pick));
   const per = (pick) => spread(alone.map(pick));
   const limits = {
@@ -154,6 +192,11 @@ function summaryOf({ idleRssMb, firstWebhook, allInOne, alone, list, distributed
     allInOne: systemOf(allInOne),
     distributed: distributed && systemOf(distributed),
     gateway: { accepted: acceptedOf(alone) },
+    held: {
+      accepted: acceptedOf(held),
+      nodeMs: spread(held.map(({ nodeMs }) => nodeMs)),
+      postgresMs: spread(held.map(({ postgresMs }) => postgresMs)),
+    },
     ratios: {
       gatewayToInserts: per(({ accepted, inserts }) => accepted.perSecond / inserts.perSecond),
       gatewayToPgbench:

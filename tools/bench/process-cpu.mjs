@@ -24,8 +24,12 @@ export function cpuMsByProcess(pid) {
 /** Memory of all processes below a process, such as the app below its launcher. */
 export function rssMbBelow(pid) {
   const below = [...cpuMsByProcess(pid).keys()].filter((one) => one !== pid);
-  const rssKb = (one) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readOf(one, 'status') ?? '')?.[1] ?? 0);
-  return below.reduce((sum, one) => sum + rssKb(one), 0) / 1024;
+  return below.reduce((sum, one) => sum + rssMbOf(one), 0);
+}
+
+/** 0 for a process that has ended. */
+export function rssMbOf(pid) {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readOf(pid, 'status') ?? '')?.[1] ?? 0) / 1024;
 }
 
 /** Whether the process is a server process of PostgreSQL for one connection, by the title that it gives itself. */

@@ -39,8 +39,9 @@ async function readyLine(child) {
 }
 
 /** A helper that stays; `hello` is its first message. */
-export async function startHelper(file) {
-  const child = fork(join(import.meta.dirname, file));
+export async function startHelper(file, args = [], nodeOptions = []) {
+  const execArgv = [...process.execArgv, ...nodeOptions];
+  const child = fork(join(import.meta.dirname, file), args, { execArgv });
   const exited = once(child, 'exit');
   const [hello] = await once(child, 'message');
   return {

@@ -3,6 +3,7 @@
 const goals = {
   gatewayToInserts: 0.5,
   gatewayToEmptyPost: 0.25,
+  held: 5_000,
   lifecycles: 1_000,
   idleRssMb: 300,
 };
@@ -43,7 +44,8 @@ function ratioRows({ ratios, limits }) {
   ];
 }
 
-function absoluteRows({ limits, allInOne, distributed, gateway, firstWebhook, list, idleRssMb }) {
+function absoluteRows(results) {
+  const { limits, allInOne, held, distributed, gateway, firstWebhook, list, idleRssMb } = results;
   const accepted = ({ perSecond, p50Ms, p99Ms }) =>
     `${n(perSecond)}  p50 ${ms(p50Ms.median)}  p99 ${ms(p99Ms.median)}`;
   const latency = ({ p50Ms, p99Ms }) => `p50 ${ms(p50Ms)}  p99 ${ms(p99Ms)}`;
@@ -57,6 +59,13 @@ function absoluteRows({ limits, allInOne, distributed, gateway, firstWebhook, li
     ['durable single-row inserts/s, 64 clients', n(limits.inserts)],
     ['empty Fastify POST/s, 64 connections', n(limits.emptyPost)],
     ['accepted payments/s, api-gateway alone', accepted(gateway.accepted)],
+    [
+      'accepted payments/s, all in one, nothing executed',
+      accepted(held.accepted),
+      `≥ ${goals.held.toLocaleString('en')}`,
+    ],
+    ['CPU time of such a payment, Node.js', cpu(held.nodeMs)],
+    ['CPU time of such a payment, PostgreSQL', cpu(held.postgresMs)],
     ...systemRows('all in one', allInOne, accepted),
     ...(distributed === null ? [] : systemRows('a process for each app', distributed, accepted)),
     [
@@ -89,4 +98,5 @@ function systemRows(name, { accepted, lifecycles, lifecyclesWithWebhooks }, show
 const of = (show) => (values) => `${show(values.median)} (${show(values.min)}–${show(values.max)})`;
 const x = of((ratio) => ratio.toFixed(2));
 const n = of((value) => Math.round(value).toLocaleString('en'));
+const cpu = of((value) => `${value.toFixed(2)} ms`);
 const ms = (value) => `${value.toFixed(1)} ms`;

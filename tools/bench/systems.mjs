@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { node, root, run } from '../workspace.mjs';
-import { rssMbBelow } from './process-cpu.mjs';
-import { startApp } from './processes.mjs';
+import { rssMbBelow, rssMbOf } from './process-cpu.mjs';
+import { startApp, startHelper } from './processes.mjs';
 import { call } from './requests.mjs';
 import { openClients } from './webhooks/clients.mjs';
 import { startBroker } from './webhooks/system.mjs';
@@ -29,6 +29,17 @@ export async function startAllInOne({ undo, ...place }, receiver) {
   const app = await startApp(null, sendingSettings(place, { apiKey, receiver }));
   undo.push(() => app.stop());
   return { ...{ url: app.url, apiKey }, ...measurable({ 'Node.js': app.pid }) };
+}
+
+/** A program that does only the input and output of the service. The result is the same as of `startAllInOne`. */
+export async function startFloor({ undo, databaseUrl }, receiver) {
+  const { url, caFile } = receiver.hello;
+  const args = [databaseUrl, `${url}/hook`, caFile];
+  const floor = await startHelper('floor-service.mjs', args, ['--max-semi-space-size=32']);
+  undo.push(() => floor.stop());
+  const { pid } = floor.child;
+  const processes = { 'Node.js': pid };
+  return { ...{ url: floor.hello.url, apiKey: '', processes }, rssMb: () => rssMbOf(pid) };
 }
 
 /** On Kafka where this machine can run one, else on the embedded broker. The result is the same as of `startAllInOne`. */
