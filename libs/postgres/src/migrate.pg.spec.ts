@@ -95,10 +95,14 @@ describe('pis migrate', () => {
   it('takes as long as it needs, whatever limits statements of the role or database have', async () => {
     const [{ name = '' } = {}] = await query<{ name: string }>('SELECT current_database() AS name');
     await query(`ALTER DATABASE "${name}" SET statement_timeout = '30s'`);
-    const limits = "current_setting('statement_timeout') AS statement_limit";
+    await query(`ALTER DATABASE "${name}" SET transaction_timeout = '30s'`);
+    const limits = `current_setting('statement_timeout') AS statement_limit,
+      current_setting('transaction_timeout') AS transaction_limit`;
     await write('003_limits', `CREATE TABLE limits AS SELECT ${limits};`);
     await migrate({ connectionString, dir });
-    expect(await query('SELECT statement_limit FROM limits')).toEqual([{ statement_limit: '0' }]);
+    expect(await query('SELECT * FROM limits')).toEqual([
+      { statement_limit: '0', transaction_limit: '0' },
+    ]);
   });
 
   it('does not hold up everybody else while it waits for a table that a backup reads', async () => {

@@ -11,6 +11,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { liftTimeLimits } from './own-connection.js';
 import { endSession, takeLock } from './singleton.js';
 import { inTransaction } from './transaction.js';
 import { isConnectionLoss, reasonOf, sqlStateOf } from './transient-errors.js';
@@ -28,7 +29,10 @@ export class MigrationRefused extends Error {
 
 export interface MigrateOptions extends MigrationOptions {
   readonly log?: (line: string) => void;
-  /** Waits for another runner until the signal aborts. Without a signal, waits for a minute. */
+  /**
+   * Waits for another runner until the signal aborts. Without a signal, waits for a minute. It does not stop a migration
+   * that has begun.
+   */
   readonly signal?: AbortSignal;
   /** When to log that an index which is built concurrently is not ready yet. Default: a minute. */
   readonly slowAfterMs?: number;
@@ -59,9 +63,10 @@ const keepAliveInitialDelayMs = 10_000;
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = await migrationFiles(options.dir);
   return withClient(options.connectionString, async (client) => {
-    // Also over the limit of the role: an index over a large table takes minutes.
-    await client.query('SET statement_timeout = 0');
-    await releaseLockOnDeath(client);
+    // An index over a large table takes minutes, and may wait for hours. A runner that died must not keep the lock for
+    // so long.
+    await liftTimeLimits(client);
+    await client.query(deadPeerSettings);
     await lockAgainstRunners(client, options);
     await client.query(bookkeepingTable);
     const records = await recordsOf(client);
@@ -80,21 +85,14 @@ export async function migrate(options: MigrateOptions): Promise<readonly string[
   });
 }
 
-/** As those of pool.ts. Shorter ones would end the build of an index when the network fails for some seconds. */
+/**
+ * For a machine that vanished with its network, as in pool.ts. Shorter times would end the build of an index when the
+ * network fails for some seconds.
+ */
 const deadPeerSettings = [
   'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;',
   "SET tcp_user_timeout = '25s'",
 ].join(' ');
-
-/**
- * Without this, the session of a runner that died keeps the lock to the end of its statement, and an index that is built
- * concurrently may wait for hours.
- */
-async function releaseLockOnDeath(client: pg.Client): Promise<void> {
-  await client.query(deadPeerSettings);
-  // Not every platform has it.
-  await client.query("SET client_connection_check_interval = '2s'").catch(() => undefined);
-}
 
 async function lockAgainstRunners(
   client: pg.Client,
