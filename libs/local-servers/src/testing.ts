@@ -1,4 +1,5 @@
 export * from './made-once.js';
+export * from './testing/generic-plan.js';
 export * from './testing/https-receiver.js';
 export * from './testing/pngs.js';
 export * from './testing/random.js';
