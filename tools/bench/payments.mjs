@@ -52,13 +52,14 @@ const settleMs = 1_000;
 export async function payments({ isShort, isQuick }) {
   const scale = isShort ? short : isQuick ? quick : full;
   const measured = await withPostgres((place) => measureAll(scale, place));
-  // Its own PostgreSQL: the other one holds payments that nobody has executed.
+  const held = await withPostgres((place) => measureHeld(scale, place));
+  // Its own PostgreSQL: the first one holds payments that nobody has executed.
   const distributed = isQuick
     ? null
     : await withPostgres((place) => measureDistributed(scale, place), {
         settings: distributedSettings,
       });
-  return summaryOf({ ...measured, distributed });
+  return summaryOf({ ...measured, held, distributed });
 }
 
 async function measureAll(scale, place) {
@@ -79,12 +80,6 @@ async function measureAll(scale, place) {
   const allInOne = await systemRounds(scale, target, receiver);
   await inAll.stop();
 
-  say('payments accepted, everything in one process, nothing executed');
-  const holding = await startApp(null, { ...env, PIS_SANDBOX_RAIL_DELAY_MS: String(holdMs) });
-  undo.push(() => holding.stop());
-  const held = await heldRounds(scale, { ...target, url: holding.url }, holding);
-  await holding.stop();
-
   const gateway = await startApp('api-gateway', env);
   undo.push(() => gateway.stop());
   const own = { ...target, url: gateway.url };
@@ -92,7 +87,7 @@ async function measureAll(scale, place) {
   const alone = await besideTheMachine(scale, own);
   say(`list latency at ${scale.listed} payments`);
   const list = await listAt(scale, own, env, undo);
-  return { idleRssMb, firstWebhook, allInOne, held, alone, list };
+  return { idleRssMb, firstWebhook, allInOne, alone, list };
 }
 
 async function measureDistributed(scale, place) {
@@ -125,18 +120,30 @@ async function systemRounds(scale, target, receiver) {
   return rounds;
 }
 
-/** With the CPU time of a payment, of the service and of its PostgreSQL, warm-up included. */
-async function heldRounds(scale, target, app) {
-  const pool = createPool(target.databaseUrl, 'bench', silent);
+/** The executor holds the payments. With the CPU time of each, of the service and of its PostgreSQL, warm-up included. */
+async function measureHeld(scale, place) {
+  const { databaseUrl, postgresPid, undo } = place;
+  const receiver = await startHelper('receiver.mjs');
+  undo.push(() => receiver.stop());
+  const apiKey = newApiKey();
+  const env = sendingSettings(place, { apiKey, receiver });
+  const app = await startApp(null, { ...env, PIS_SANDBOX_RAIL_DELAY_MS: String(holdMs) });
+  undo.push(() => app.stop());
+  const target = await createPayable({ url: app.url, apiKey });
+  const pool = createPool(databaseUrl, 'bench', silent);
+  undo.push(() => pool.end());
   const read = async () => {
     const { rows } = await pool.query('SELECT position::float8 AS events FROM event_log_head');
-    const { postgresPid } = target;
     return { ...rows[0], node: cpuMsOfTree(app.pid), postgres: cpuMsOfTree(postgresPid) };
   };
+  const load = () => measure('http-load.mjs', paymentLoad(target, { ...scale, connections }));
+  say('payments accepted, everything in one process, nothing executed');
+  await load();
   const rounds = [];
   for (let round = 0; round < scale.rounds; round += 1) {
+    await delay(settleMs);
     const before = await read();
-    const accepted = await measure('http-load.mjs', paymentLoad(target, { ...scale, connections }));
+    const accepted = await load();
     await delay(settleMs);
     const after = await read();
     const perPayment = (pick) => (pick(after) - pick(before)) / (after.events - before.events);
@@ -146,7 +153,6 @@ async function heldRounds(scale, target, app) {
       postgresMs: perPayment(({ postgres }) => postgres),
     });
   }
-  await pool.end();
   return rounds;
 }
 
