@@ -11,6 +11,19 @@ import { randomUUID } from 'node:crypto';
 import { type BankNotification, type BankNotificationPage, feedBeginning } from '@pis/bank-rails';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
+import {
+  claimSql,
+  deleteSql,
+  expectedSql,
+  forgetSql,
+  keepSql,
+  leasedSql,
+  notificationsSql,
+  placeSql,
+  releaseSql,
+  unmatchedSql,
+} from './notification-statements.js';
+import { endSql } from './pending-statements.js';
 
 /** The work for one reference: its notifications in the order of the feed. */
 export interface Turn {
@@ -185,7 +198,7 @@ export class NotificationTable {
       return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
     // Separate, so that it never waits for another writer's rows while ours are locked. An extra row does no harm.
-    if (ended.length > 0) await this.pool.query(endTimersSql, [ended]);
+    if (ended.length > 0) await this.pool.query(endSql, [ended]);
   }
 
   /** The checkpoint of the feed, and the references with notifications that are about to be recorded. */
@@ -236,110 +249,3 @@ function notificationOf(row: NotificationRow): BankNotification {
 function keepable(text: string): string {
   return text.slice(0, textMax).replaceAll('\0', '\ufffd').toWellFormed();
 }
-
-const placeSql = `
-  SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
-         (SELECT count(*) FROM (
-            SELECT FROM rail_notified_references WHERE feed = $1 AND tries = 0 LIMIT $3) untried) >= $3
-           AS "isBackedUp",
-         EXISTS (SELECT FROM rail_notified_references WHERE feed = $1 AND tries = 0 AND due_at <= now())
-           OR EXISTS (
-             SELECT FROM rail_notified_references WHERE feed = $1 AND tries > 0 AND due_at <= now())
-           AS "isDue"`;
-
-/**
- * The row lock of `moved` makes executors store pages one at a time, so arrivals are numbered in the feed's
- * order. Nothing is kept when the checkpoint is elsewhere by now.
- */
-const keepSql = `
-  WITH moved AS (
-    INSERT INTO rail_feed_checkpoint AS c (feed, cursor, updated_at)
-    SELECT $1::text, $3::text, now() WHERE $2::text = $4::text
-        OR EXISTS (SELECT FROM rail_feed_checkpoint WHERE feed = $1)
-    ON CONFLICT (feed) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at
-     WHERE c.cursor = $2
-    RETURNING feed
-  ), kept AS (
-    INSERT INTO rail_notifications
-        (feed, sequence, reference, type, return_reason_code, at, detail, received_at)
-      SELECT moved.feed, n.sequence, n.reference, n.type, n.code, n.at, n.detail, now()
-        FROM moved, unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[],
-               $10::jsonb[]) WITH ORDINALITY AS n (sequence, reference, type, code, at, detail, place)
-       ORDER BY n.place
-    ON CONFLICT (feed, sequence) DO NOTHING
-    RETURNING reference
-  )
-  INSERT INTO rail_notified_references (feed, reference, since, due_at)
-    SELECT DISTINCT $1, reference, now(), now() FROM kept ORDER BY reference
-  ON CONFLICT (feed, reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
-
-const claimSql = `
-  WITH untried AS (
-    SELECT reference FROM rail_notified_references
-     WHERE feed = $5 AND tries = 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
-     ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED
-  ), retried AS (
-    SELECT reference FROM rail_notified_references
-     WHERE feed = $5 AND tries > 0 AND due_at <= now() AND (leased_until IS NULL OR leased_until <= now())
-     ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
-  )
-  UPDATE rail_notified_references r
-     SET lease = $3, leased_until = now() + $4 * interval '1 millisecond'
-    FROM (SELECT reference FROM untried UNION ALL SELECT reference FROM retried) due
-   WHERE r.feed = $5 AND r.reference = due.reference
-  RETURNING r.reference, r.tries`;
-
-const notificationsSql = `
-  SELECT n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.detail
-    FROM unnest($1::text[]) AS r (reference)
-   CROSS JOIN LATERAL (
-     SELECT * FROM rail_notifications o WHERE o.feed = $3 AND o.reference = r.reference
-      ORDER BY o.contradicts, o.arrival LIMIT $2
-   ) n
-   ORDER BY n.contradicts, n.arrival`;
-
-const leasedSql = `
-  SELECT reference FROM rail_notified_references
-   WHERE feed = $3 AND lease = $1 AND reference = ANY ($2::text[]) ORDER BY reference FOR UPDATE`;
-
-const deleteSql = `
-  DELETE FROM rail_notifications n USING unnest($2::text[]) AS d (sequence)
-   WHERE n.feed = $1 AND n.sequence = d.sequence`;
-
-const endTimersSql = `
-  DELETE FROM rail_pending WHERE payment_id IN (
-    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
-     ORDER BY payment_id FOR UPDATE)`;
-
-const unmatchedSql = `
-  UPDATE rail_notifications n SET reason = u.reason, contradicts = u.contradicts
-    FROM unnest($2::text[], $3::text[], $4::boolean[]) AS u (sequence, reason, contradicts)
-   WHERE n.feed = $1 AND n.sequence = u.sequence`;
-
-const forgetSql = `
-  DELETE FROM rail_notified_references r
-   WHERE r.feed = $2 AND r.reference = ANY ($1::text[])
-     AND NOT EXISTS (
-       SELECT FROM rail_notifications n WHERE n.feed = $2 AND n.reference = r.reference)`;
-
-/** References with notifications beyond this turn, or new during it, are due at once. */
-const releaseSql = `
-  UPDATE rail_notified_references r
-     SET lease = NULL, leased_until = NULL,
-         tries = CASE WHEN o.ended = 'away' OR o.is_more THEN r.tries ELSE r.tries + 1 END,
-         due_at = CASE
-           WHEN o.is_more THEN now()
-           WHEN o.ended = 'away' THEN now() + $6 * interval '1 millisecond'
-           WHEN now() - r.since > $5 * interval '1 millisecond' THEN 'infinity'
-           ELSE now() + least(greatest(now() - r.since, $3 * interval '1 millisecond'),
-                              $4 * interval '1 millisecond') END
-    FROM (SELECT t.reference, t.ended, t.ended = 'tried' AND EXISTS (
-                   SELECT FROM rail_notifications n
-                    WHERE n.feed = $7 AND n.reference = t.reference AND NOT n.contradicts) AS is_more
-            FROM unnest($1::text[], $2::text[]) AS t (reference, ended)) o
-   WHERE r.feed = $7 AND r.reference = o.reference`;
-
-const expectedSql = `
-  SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,
-         ARRAY(SELECT reference FROM rail_notified_references
-                WHERE feed = $1 AND since > now() - $3 * interval '1 millisecond' LIMIT $4) AS references`;

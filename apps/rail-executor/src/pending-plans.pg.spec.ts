@@ -1,7 +1,16 @@
 import { describePlansOfQueue } from '@pis/local-servers/testing';
-import { endSql, leaseSql, nextSql, noteSql, sealSql, takenSql } from './pending-statements.js';
+import {
+  endSql,
+  leaseSql,
+  nextSql,
+  noteSql,
+  sealSql,
+  takenSql,
+  waitSql,
+} from './pending-statements.js';
 
 describePlansOfQueue('rail_pending', {
+  wait: waitSql,
   note: noteSql,
   seal: sealSql,
   taken: takenSql,

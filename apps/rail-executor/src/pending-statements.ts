@@ -1,4 +1,8 @@
-/** The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. */
+/**
+ * The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. A plan that was
+ * made while the table was empty is kept, so rows are found by ANY, which only the index can serve, and never by a
+ * join alone.
+ */
 import type pg from 'pg';
 
 /** See the migration `rail_submissions`. */
@@ -118,16 +122,15 @@ export const takenSql = `
         FROM unnest($1::uuid[], $2::float8[], $3::float8[])
                AS g (payment_id, overdue_in_ms, ask_in_ms)
         JOIN rail_pending p ON p.payment_id = g.payment_id
-       WHERE p.stage IN ('queued', 'claimed')
+       WHERE p.payment_id = ANY ($1::uuid[]) AND p.stage IN ('queued', 'claimed')
        ORDER BY p.payment_id FOR UPDATE OF p
-    ) t WHERE p.payment_id = t.payment_id`;
+    ) t WHERE p.payment_id = ANY ($1::uuid[]) AND p.payment_id = t.payment_id`;
 
 /** In the same order as the notes. */
 export const endSql = `
-  DELETE FROM rail_pending p USING (
+  DELETE FROM rail_pending WHERE payment_id = ANY (ARRAY(
     SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
-     ORDER BY payment_id FOR UPDATE
-  ) ended WHERE p.payment_id = ended.payment_id`;
+     ORDER BY payment_id FOR UPDATE))`;
 
 export const leaseSql = (due: DueColumn) => `
   WITH due AS (
@@ -136,7 +139,7 @@ export const leaseSql = (due: DueColumn) => `
        ORDER BY ${due} LIMIT $1 FOR UPDATE SKIP LOCKED) d
   )
   UPDATE rail_pending p SET ${due} = now() + $2 * interval '1 millisecond'
-    FROM due WHERE p.payment_id = due.payment_id
+   WHERE p.payment_id = ANY (ARRAY(SELECT payment_id FROM due))
   RETURNING ${columns}`;
 
 /** Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0. */
