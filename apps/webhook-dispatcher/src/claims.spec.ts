@@ -15,11 +15,12 @@ const trafficLimits = {
     unknownMax: 10,
     slowMax: 12,
     slowAfterMs: 500,
+    slowAfterBusyMs: 2_000,
     slowPerOrganizationMax: 6,
     perEndpointInitial: 4,
   },
   ...{ perEndpointMax: 8, slowPerEndpointMax: 3, unhealthyAfterFailures: 5, unhealthyPauseMs: 100 },
-  endpointsMax: 5,
+  ...{ endpointsMax: 5, openPerEndpointMax: 8 },
 };
 
 const organizationOf = (endpointId: string) => endpointId.split(' ')[0] ?? '';

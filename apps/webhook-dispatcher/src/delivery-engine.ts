@@ -263,8 +263,13 @@ export class DeliveryEngine {
 
   private leave(ticket: Ticket): void {
     this.traffic.end(ticket);
+    this.refill(ticket.endpointId);
+  }
+
+  /** An attempt to the endpoint has made room. */
+  private refill(endpointId: string): void {
     this.admit();
-    if (this.claims.wants(ticket.endpointId)) this.bell.ring();
+    if (this.claims.wants(endpointId)) this.bell.ring();
   }
 
   /** The table has, or may have, more due deliveries of the endpoint. */
@@ -317,6 +322,7 @@ export class DeliveryEngine {
       if (outcome !== 'disabled') {
         const { result, gotStatus } = resultOf(outcome);
         this.traffic.attempted(ticket, result, gotStatus);
+        this.refill(delivery.endpointId);
         return outcome;
       }
       await this.rest(delivery.endpointId);

@@ -39,6 +39,7 @@ export function slotsOf(concurrency = concurrencyDefault) {
     perEndpointInitial: Math.min(perEndpoint.initial, perEndpointMax),
     perEndpointMax,
     slowPerEndpointMax: shareOf(slowMax, slowPerEndpointShare, perEndpoint.slowMax),
+    openPerEndpointMax: shareOf(quickMax, quickPerEndpointShare, quickMax),
     // Endpoints of many clients may share a host, and must not wait for each other.
     connectionsPerOriginMax: concurrency,
   };
@@ -83,6 +84,7 @@ export const dispatcherLimits = {
   },
   engine: {
     slowAfterMs: 500,
+    slowAfterBusyMs: 2_000,
     unhealthyAfterFailures: 10,
     unhealthyPauseMs: 1_000,
     endpointsMax: 10_000,

@@ -7,19 +7,24 @@ const limits: TrafficLimits = {
   slowMax: 12,
   slowPerOrganizationMax: 12,
   slowAfterMs: 500,
+  slowAfterBusyMs: 2_000,
   perEndpointInitial: 4,
   perEndpointMax: 8,
   slowPerEndpointMax: 3,
+  openPerEndpointMax: 12,
   unhealthyAfterFailures: 5,
   unhealthyPauseMs: 1_000,
   endpointsMax: 5,
 };
 
+/** The process has nothing else to do. */
+const idle = () => ({ atMs: performance.now(), idleMs: performance.now() });
+
 describe('A client whose endpoint', () => {
   let traffic: Traffic;
   beforeEach(() => {
     jest.useFakeTimers();
-    traffic = new Traffic(limits);
+    traffic = new Traffic(limits, idle);
   });
   afterEach(() => jest.useRealTimers());
 
@@ -115,7 +120,7 @@ describe('A client whose endpoint', () => {
   });
 
   it('is slow or new gets a slot although another organization has many endpoints that hang', () => {
-    traffic = new Traffic({ ...limits, slowPerOrganizationMax: 6 });
+    traffic = new Traffic({ ...limits, slowPerOrganizationMax: 6 }, idle);
     const hanging = [];
     for (let n = 0; n < limits.slowMax; n += 1) {
       const ticket = traffic.tryBegin(owned(`hanging-${n}`, 'many'));
@@ -151,6 +156,54 @@ describe('A client whose endpoint', () => {
     const again = begin('slow');
     over(again, 'answered');
     expect(traffic.speedOf('slow')).toBe('quick');
+  });
+
+  it('answers in time is not slow because the process had other work meanwhile', () => {
+    let busyMs = 0;
+    traffic = new Traffic(limits, () => ({
+      atMs: performance.now(),
+      idleMs: performance.now() - busyMs,
+    }));
+    make(10, 'quick', 'answered');
+    const ticket = begin('quick');
+    busyMs += 1_000;
+    jest.advanceTimersByTime(1_200);
+    over(ticket, 'answered');
+    expect(traffic.speedOf('quick')).toBe('quick');
+    expect(takeAll('quick')).toHaveLength(8);
+    // A process that is never idle does not wait for a receiver that hangs any longer than this.
+    busyMs += 2_000;
+    jest.advanceTimersByTime(1_999);
+    expect(traffic.speedOf('quick')).toBe('quick');
+    jest.advanceTimersByTime(1);
+    expect(traffic.speedOf('quick')).toBe('slow');
+    expect(traffic.freeFor('quick')).toBe(20);
+  });
+
+  it('answers quickly gets its next attempts before the outcomes of the last ones are recorded', () => {
+    make(10, 'quick', 'answered');
+    const first = takeAll('quick');
+    expect(first).toHaveLength(8);
+    for (const ticket of first) traffic.attempted(ticket, 'answered', true);
+    // Outcomes keep their slots, and there is an end to them.
+    expect(traffic.freeFor('quick')).toBe(12);
+    const second = takeAll('quick');
+    expect(second).toHaveLength(4);
+    for (const ticket of second) traffic.attempted(ticket, 'answered', true);
+    expect(tryBegin('quick')).toBeNull();
+    expect(traffic.limited()).toEqual(['quick']);
+    for (const ticket of [...first, ...second]) traffic.end(ticket);
+    expect(traffic.freeFor('quick')).toBe(20);
+    expect(traffic.room('quick')).toBe(8);
+    expect(traffic.limited()).toEqual([]);
+  });
+
+  it('is new or slow gets the next attempt when the outcome of the last one is recorded', () => {
+    const tickets = takeAll('refusing');
+    for (const ticket of tickets) traffic.attempted(ticket, 'failed', false);
+    expect(traffic.room('refusing')).toBe(0);
+    for (const ticket of tickets) traffic.end(ticket);
+    expect(traffic.room('refusing')).toBe(1);
   });
 
   it('is disabled gets no attempt for a while', () => {

@@ -11,7 +11,9 @@
  * What always holds:
  *
  * - Attempts to slow endpoints take slow slots only. An attempt that lasts too long moves to a slow slot.
- *   So the quick slots hold only attempts that have just begun.
+ *   So the quick slots hold only attempts that have just begun, and those that wait for their record.
+ * - A receiver is not blamed for the time in which this process had other work.
+ * - An outcome that is not recorded yet keeps its slot. An endpoint that answers quickly need not wait for the record.
  * - Unknown endpoints share a part of the quick slots. A hundred endpoints that hang cannot take all of
  *   them after a start.
  * - The unknown and slow endpoints of one organization together take half of the slow slots at most.
@@ -29,10 +31,14 @@ export interface TrafficLimits {
   /** What the attempts of one organization may take of them, those to its unknown endpoints included. */
   readonly slowPerOrganizationMax: number;
   readonly slowAfterMs: number;
+  /** The same while this process is busy: most of the time of an attempt may be its own then. */
+  readonly slowAfterBusyMs: number;
   /** Concurrent attempts to one endpoint: at first, at most, and at most to a slow one. */
   readonly perEndpointInitial: number;
   readonly perEndpointMax: number;
   readonly slowPerEndpointMax: number;
+  /** To one quick endpoint, with those whose outcome is not recorded yet. */
+  readonly openPerEndpointMax: number;
   /** Failed attempts in a row after which an endpoint is unhealthy. */
   readonly unhealthyAfterFailures: number;
   /** The pause after each failed attempt to an unhealthy endpoint. */
@@ -59,12 +65,31 @@ export type Ticket = OwnedEndpoint;
 interface OpenTicket extends Ticket {
   slot: Slot;
   isUnknown: boolean;
-  beganAtMs: number;
+  readonly began: Moment;
+  /** It is over, and its outcome is not recorded yet. */
+  isOver: boolean;
   timer: NodeJS.Timeout | undefined;
 }
 
+/** Monotonic times, in ms. */
+export interface Moment {
+  readonly atMs: number;
+  /** For how long this process has had nothing to do until then. */
+  readonly idleMs: number;
+}
+
+/** A process that waited for less than this share of an attempt was busy. */
+const idleShareMin = 0.25;
+
+export function momentNow(): Moment {
+  return { atMs: performance.now(), idleMs: performance.eventLoopUtilization().idle };
+}
+
 interface Endpoint {
+  /** Attempts under way. */
   inFlight: number;
+  /** Outcomes that are not recorded yet. */
+  unrecorded: number;
   /** Concurrent attempts, at present. */
   limit: number;
   speed: Speed;
@@ -74,6 +99,11 @@ interface Endpoint {
   closedUntilMs: number;
 }
 
+/** Attempts that are under way or not recorded yet. */
+function openOf({ inFlight, unrecorded }: Endpoint): number {
+  return inFlight + unrecorded;
+}
+
 /** Whether the attempt counts in the share of its organization: it is slow, or may turn out to be. */
 function isOfShare({ slot, isUnknown }: OpenTicket): boolean {
   return slot === 'slow' || isUnknown;
@@ -81,7 +111,7 @@ function isOfShare({ slot, isUnknown }: OpenTicket): boolean {
 
 export class Traffic {
   private readonly endpoints = new Map<string, Endpoint>();
-  /** Endpoints with attempts in flight, or closed at some time. Only these can lack room. */
+  /** Endpoints with open attempts, or closed at some time. Only these can lack room. */
   private readonly busy = new Set<string>();
   private readonly taken: Record<Slot, number> = { quick: 0, slow: 0 };
   private unknownTaken = 0;
@@ -91,7 +121,7 @@ export class Traffic {
 
   constructor(
     private readonly limits: TrafficLimits,
-    private readonly nowMs: () => number = () => performance.now(),
+    private readonly now: () => Moment = momentNow,
   ) {}
 
   get inFlight(): number {
@@ -121,26 +151,49 @@ export class Traffic {
       ...{ endpointId, organizationId },
       slot: endpoint.speed === 'slow' ? 'slow' : 'quick',
       isUnknown: endpoint.speed === 'unknown',
-      beganAtMs: this.nowMs(),
+      began: this.now(),
+      isOver: false,
       timer: undefined,
     };
     endpoint.inFlight += 1;
     this.taken[ticket.slot] += 1;
     if (ticket.isUnknown) this.unknownTaken += 1;
     if (isOfShare(ticket)) this.addToShare(organizationId, 1);
-    if (ticket.slot === 'quick')
-      ticket.timer = setTimeout(() => this.moveToSlow(ticket), this.limits.slowAfterMs).unref();
+    if (ticket.slot === 'quick') this.watch(ticket);
     return ticket;
   }
 
-  /** The attempt is over. It keeps its slot until `end`. @param gotStatus whether a response arrived */
+  /** Until it is over, or lasts too long. */
+  private watch(ticket: OpenTicket, afterMs = this.limits.slowAfterMs): void {
+    ticket.timer = setTimeout(() => {
+      const leftMs = this.allowedMs(ticket);
+      if (leftMs <= 0) this.moveToSlow(ticket);
+      else this.watch(ticket, Math.min(Math.ceil(leftMs), this.limits.slowAfterMs));
+    }, afterMs).unref();
+  }
+
+  /** How much longer the attempt may last before its receiver counts as slow. */
+  private allowedMs({ began }: OpenTicket): number {
+    const { slowAfterMs, slowAfterBusyMs } = this.limits;
+    const { atMs, idleMs } = this.now();
+    const lastedMs = atMs - began.atMs;
+    const wasBusy = idleMs - began.idleMs < lastedMs * idleShareMin;
+    return (wasBusy ? slowAfterBusyMs : slowAfterMs) - lastedMs;
+  }
+
+  /**
+   * The attempt is over: its endpoint may get the next one. It keeps its slot until `end`.
+   * @param gotStatus whether a response arrived
+   */
   attempted(ticket: Ticket, result: AttemptResult, gotStatus: boolean): void {
     const open = ticket as OpenTicket;
     clearTimeout(open.timer);
     const endpoint = this.use(open.endpointId);
+    open.isOver = true;
+    endpoint.inFlight -= 1;
+    endpoint.unrecorded += 1;
     if (result === 'none') return;
-    const isQuick = this.nowMs() - open.beganAtMs < this.limits.slowAfterMs;
-    if (!isQuick) this.slowDown(endpoint);
+    if (this.allowedMs(open) <= 0) this.slowDown(endpoint);
     else if (gotStatus) endpoint.speed = 'quick';
     if (result === 'answered') this.succeed(endpoint);
     else this.fail(endpoint);
@@ -152,7 +205,9 @@ export class Traffic {
     this.taken[open.slot] -= 1;
     if (open.isUnknown) this.unknownTaken -= 1;
     if (isOfShare(open)) this.addToShare(open.organizationId, -1);
-    this.use(open.endpointId).inFlight -= 1;
+    const endpoint = this.use(open.endpointId);
+    if (open.isOver) endpoint.unrecorded -= 1;
+    else endpoint.inFlight -= 1;
   }
 
   /** For a deleted endpoint: its deliveries are only to be ended, so they need not wait. */
@@ -166,8 +221,8 @@ export class Traffic {
   /** Begins no attempt to the endpoint for a while. @returns whether it was open */
   close(endpointId: string, forMs: number): boolean {
     const endpoint = this.use(endpointId);
-    const wasOpen = endpoint.closedUntilMs <= this.nowMs();
-    endpoint.closedUntilMs = this.nowMs() + forMs;
+    const wasOpen = endpoint.closedUntilMs <= this.now().atMs;
+    endpoint.closedUntilMs = this.now().atMs + forMs;
     return wasOpen;
   }
 
@@ -183,11 +238,11 @@ export class Traffic {
     return endpoint === undefined ? this.limits.perEndpointInitial : this.roomOf(endpoint);
   }
 
-  /** Endpoints with attempts in flight, and closed ones. Every other endpoint has room. */
+  /** Endpoints with open attempts, and closed ones. Every other endpoint has room. */
   limited(): string[] {
     for (const endpointId of this.busy) {
       const endpoint = this.endpoints.get(endpointId);
-      if (endpoint === undefined || (endpoint.inFlight === 0 && !this.isClosed(endpoint)))
+      if (endpoint === undefined || (openOf(endpoint) === 0 && !this.isClosed(endpoint)))
         this.busy.delete(endpointId);
     }
     return [...this.busy];
@@ -221,7 +276,7 @@ export class Traffic {
   /** How long until the first closed endpoint opens, in ms; Infinity when none is closed. */
   opensInMs(): number {
     let first = Infinity;
-    const nowMs = this.nowMs();
+    const nowMs = this.now().atMs;
     for (const endpointId of this.busy) {
       const { closedUntilMs = 0 } = this.endpoints.get(endpointId) ?? {};
       if (closedUntilMs > nowMs) first = Math.min(first, closedUntilMs - nowMs);
@@ -254,11 +309,13 @@ export class Traffic {
   private roomOf(endpoint: Endpoint): number {
     if (this.isClosed(endpoint)) return 0;
     const limit = this.isUnhealthy(endpoint) ? 1 : endpoint.limit;
-    return Math.max(0, limit - endpoint.inFlight);
+    const open = openOf(endpoint);
+    if (endpoint.speed !== 'quick') return Math.max(0, limit - open);
+    return Math.max(0, Math.min(limit - endpoint.inFlight, this.limits.openPerEndpointMax - open));
   }
 
   private isClosed({ closedUntilMs }: Endpoint): boolean {
-    return closedUntilMs > this.nowMs();
+    return closedUntilMs > this.now().atMs;
   }
 
   private isUnhealthy({ failures }: Endpoint): boolean {
@@ -278,7 +335,7 @@ export class Traffic {
     endpoint.failures += 1;
     endpoint.limit = Math.max(1, Math.floor(endpoint.limit / 2));
     if (this.isUnhealthy(endpoint))
-      endpoint.closedUntilMs = this.nowMs() + this.limits.unhealthyPauseMs;
+      endpoint.closedUntilMs = this.now().atMs + this.limits.unhealthyPauseMs;
   }
 
   private moveToSlow(ticket: OpenTicket): void {
@@ -312,6 +369,7 @@ export class Traffic {
   private fresh(): Endpoint {
     return {
       inFlight: 0,
+      unrecorded: 0,
       limit: this.limits.perEndpointInitial,
       speed: 'unknown',
       failures: 0,
@@ -319,11 +377,11 @@ export class Traffic {
     };
   }
 
-  /** Never forgets an endpoint with attempts in flight: their number would be lost. */
+  /** Never forgets an endpoint with open attempts: their number would be lost. */
   private forget(): void {
     if (this.endpoints.size < this.limits.endpointsMax) return;
-    for (const [endpointId, { inFlight }] of this.endpoints)
-      if (inFlight === 0) {
+    for (const [endpointId, endpoint] of this.endpoints)
+      if (openOf(endpoint) === 0) {
         this.endpoints.delete(endpointId);
         return;
       }
