@@ -70,8 +70,11 @@ const backoffMaxMs = 5_000;
 const idleCheckpointMs = 1_000;
 /** How often streams in quarantine are tried again. */
 const releaseEveryMs = 10_000;
-/** After older events nobody rests: there are more to catch up with. */
-const restAgeMaxMs = 10_000;
+/**
+ * After older events nobody rests: there are more to catch up with. A page that is read in a log of many streams may never
+ * be full, so this is also how far a projection that rests stays behind under load.
+ */
+const restAgeMaxMs = 2_000;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
 
