@@ -1,7 +1,6 @@
 /**
  * The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. A plan that was
- * made while the table was empty is kept, so rows are found by ANY, which only the index can serve, and never by a
- * join alone.
+ * made while the table was empty is kept, so rows are found by their ids (ANY) and not by a join.
  */
 import type pg from 'pg';
 
@@ -48,6 +47,10 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
   notedMsAgo: row.noted_ms_ago,
 });
 
+/** The number for the payment of the row. `$1` has the ids of the payments, in the same order. */
+const ofPayment = (numbers: string) =>
+  `(${numbers}::float8[])[array_position($1::uuid[], p.payment_id)]`;
+
 /**
  * The pause of a row that is there already doubles with each try. It is computed in milliseconds: an interval of days
  * overflows when it is doubled often. In the same order as the notes.
@@ -63,8 +66,8 @@ export const waitSql = `
   ON CONFLICT (payment_id) DO UPDATE SET
     connection = CASE p.connection WHEN '' THEN excluded.connection ELSE p.connection END,
     deadline_at = now() + least(
-      ($7::float8[])[array_position($1::uuid[], p.payment_id)],
-      ($6::float8[])[array_position($1::uuid[], p.payment_id)] * power(2, least(p.attempts, 30))
+      ${ofPayment('$7')},
+      ${ofPayment('$6')} * power(2, least(p.attempts, 30))
     ) * interval '1 millisecond',
     attempts = p.attempts + 1, failures = p.failures + excluded.failures
   RETURNING payment_id, failures`;
@@ -114,17 +117,13 @@ export const sealSql = `
 /** In the same order as the notes. */
 export const takenSql = `
   UPDATE rail_pending p SET stage = 'submitted', attempts = 0,
-         overdue_at = CASE WHEN t.overdue_in_ms IS NOT NULL
-           THEN coalesce(p.overdue_at, now() + t.overdue_in_ms * interval '1 millisecond') END,
-         deadline_at = now() + t.ask_in_ms * interval '1 millisecond'
-    FROM (
-      SELECT p.payment_id, g.overdue_in_ms, g.ask_in_ms
-        FROM unnest($1::uuid[], $2::float8[], $3::float8[])
-               AS g (payment_id, overdue_in_ms, ask_in_ms)
-        JOIN rail_pending p ON p.payment_id = g.payment_id
-       WHERE p.payment_id = ANY ($1::uuid[]) AND p.stage IN ('queued', 'claimed')
-       ORDER BY p.payment_id FOR UPDATE OF p
-    ) t WHERE p.payment_id = ANY ($1::uuid[]) AND p.payment_id = t.payment_id`;
+         overdue_at = CASE WHEN ${ofPayment('$2')} IS NOT NULL
+           THEN coalesce(p.overdue_at, now() + ${ofPayment('$2')} * interval '1 millisecond') END,
+         deadline_at = now() + ${ofPayment('$3')} * interval '1 millisecond'
+   WHERE p.payment_id = ANY (ARRAY(
+     SELECT payment_id FROM rail_pending
+      WHERE payment_id = ANY ($1::uuid[]) AND stage IN ('queued', 'claimed')
+      ORDER BY payment_id FOR UPDATE))`;
 
 /** In the same order as the notes. */
 export const endSql = `
