@@ -158,7 +158,7 @@ async function startBank({ base, scenarios, settings, random }: BankOptions, und
     files: await startCuttingLine({
       ...{ targetPort: ports.files, handshakeRequests: 10, uploadMinBytes: 900 },
     }),
-    // The end of the handshake, with a certificate of 1 KB, may come together with the first message.
+    // The second request ends the handshake with a certificate of 1 KB. The first message may come with it.
     messages: await startCuttingLine({
       ...{ targetPort: unreliable.port, handshakeRequests: 1, uploadMinBytes: 1_500 },
     }),

@@ -1,6 +1,6 @@
 /**
- * The statements of NotificationTable. A plan that was made while the tables were empty is kept, so no row is found by
- * a join alone: such a plan reads the rows of a feed at most once per statement.
+ * The statements of NotificationTable. A plan that was made while the tables were empty is kept, and may read all rows of
+ * a feed. Rows are found by ANY or with LIMIT, so that a statement does this once and not again for each row.
  */
 export const placeSql = `
   SELECT coalesce((SELECT cursor FROM rail_feed_checkpoint WHERE feed = $1), $2) AS cursor,

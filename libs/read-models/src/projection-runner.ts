@@ -71,8 +71,8 @@ const idleCheckpointMs = 1_000;
 /** How often streams in quarantine are tried again. */
 const releaseEveryMs = 10_000;
 /**
- * After older events nobody rests: there are more to catch up with. A page that is read in a log of many streams may never
- * be full, so this is also how far a projection that rests stays behind under load.
+ * After older events nobody rests: there are more to catch up with. A projection may stay this far behind under load, because
+ * its pages need not be full while other streams grow, too.
  */
 const restAgeMaxMs = 2_000;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
