@@ -13,10 +13,12 @@ const trafficLimits = {
   ...{
     quickMax: 20,
     unknownMax: 10,
+    knownMax: 18,
     slowMax: 12,
     slowAfterMs: 500,
     slowAfterBusyMs: 2_000,
     slowPerOrganizationMax: 6,
+    underWayPerOrganizationMax: 9,
     perEndpointInitial: 4,
   },
   ...{ perEndpointMax: 8, slowPerEndpointMax: 3, unhealthyAfterFailures: 5, unhealthyPauseMs: 100 },
@@ -97,5 +99,22 @@ describe('A pass over due deliveries', () => {
     expect(claims.wants('many busy 0')).toBe(true);
     await claims.pass();
     expect(rooms.slice(2).map((room) => [...room.keys()].length)).toEqual([2]);
+  });
+
+  it('claims nothing for a quick endpoint while attempts of its organization hang beyond its share', async () => {
+    const { claims, rooms, traffic } = claimsFrom(['many quick', 'another']);
+    const begin = (endpointId: string) =>
+      traffic.begin({ endpointId, organizationId: organizationOf(endpointId) });
+    const answered = begin('many quick');
+    traffic.attempted(answered, 'answered', true);
+    traffic.end(answered);
+    const [one] = Array.from({ length: 9 }, (_, n) => begin(`many hanging ${n % 3}`));
+    await claims.pass();
+    expect(rooms.map((room) => [...room.keys()])).toEqual([['another']]);
+    expect(claims.wants('many quick')).toBe(false);
+    if (one) traffic.end(one);
+    expect(claims.wants('many hanging 0')).toBe(true);
+    await claims.pass();
+    expect(rooms.slice(1).map((room) => [...room.keys()])).toEqual([['many quick', 'another']]);
   });
 });

@@ -64,8 +64,7 @@ export class Claims {
   /** Whether a pass would find a delivery to begin, now that a slot of this endpoint is free. */
   wants(endpointId: string): boolean {
     if (this.isStarved || (this.onlyQuick && this.deps.traffic.freeFor('slow') > 0)) return true;
-    for (const organizationId of new Set(this.withheld.values()))
-      if (this.deps.traffic.shareLeft(organizationId) > 0) return true;
+    for (const withheldId of this.withheld.keys()) if (!this.isWithheld(withheldId)) return true;
     return this.crowded.has(endpointId) && this.roomOf(endpointId) > 0;
   }
 
@@ -121,12 +120,15 @@ export class Claims {
       let free = traffic.freeFor(speed) + (speed === 'quick' ? waiting.free : 0);
       const share = Math.max(1, Math.floor(Math.min(free, left) / owned.length));
       for (const { endpointId, organizationId } of owned) {
-        const shareLeft = shares.get(organizationId) ?? traffic.shareLeft(organizationId);
-        const allowed = speed === 'quick' ? Infinity : shareLeft;
+        const isQuick = speed === 'quick';
+        const shareLeft =
+          (isQuick ? null : shares.get(organizationId)) ?? traffic.shareLeft(organizationId, speed);
+        // What the share of a quick endpoint lacks at the moment may wait.
+        const allowed = isQuick && shareLeft > 0 ? Infinity : shareLeft;
         const given = Math.min(share, free, left, this.roomOf(endpointId), allowed);
         if (allowed <= 0) this.withheld.set(endpointId, organizationId);
         if (given <= 0) continue;
-        if (speed !== 'quick') shares.set(organizationId, shareLeft - given);
+        if (!isQuick) shares.set(organizationId, shareLeft - given);
         room.set(endpointId, given);
         free -= given;
         left -= given;
@@ -139,8 +141,8 @@ export class Claims {
   private isWithheld(endpointId: string): boolean {
     const { traffic } = this.deps;
     const organizationId = this.withheld.get(endpointId);
-    if (organizationId === undefined || traffic.speedOf(endpointId) === 'quick') return false;
-    return traffic.shareLeft(organizationId) === 0;
+    if (organizationId === undefined) return false;
+    return traffic.shareLeft(organizationId, traffic.speedOf(endpointId)) === 0;
   }
 
   private roomOf(endpointId: string): number {

@@ -99,7 +99,7 @@ export class DeliveryEngine {
   constructor(private readonly deps: EngineDeps) {
     const { limits, table, traffic } = deps;
     this.traffic = traffic;
-    traffic.whenQuickFreed(() => this.admit());
+    traffic.whenQuickFreed((endpointId) => this.refill(endpointId));
     this.waiting = new WaitingRoom(limits);
     this.fanOuts = new FanOutWriter(deps);
     const { waiting, atWork } = this;
@@ -202,7 +202,7 @@ export class DeliveryEngine {
   /** Begins waiting deliveries while slots are free. */
   private admit(): void {
     for (const endpointId of this.waiting.endpoints()) {
-      if (this.traffic.quickIsFull) return;
+      if (this.traffic.freeFor('quick') <= 0) return;
       // It would not get a slot soon, so other dispatchers may take it.
       if (!this.traffic.isQuick(endpointId)) this.giveBack(endpointId);
       else this.admitOf(endpointId);

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { dispatcherLimits, slotsOf } from './limits.js';
 import { Traffic } from './traffic.js';
 
@@ -39,4 +40,51 @@ it('an endpoint that answers quickly leaves slots to another one, with the fewes
   const traffic = new Traffic({ ...dispatcherLimits.engine, ...slotsOf(10) });
   expect(grown(traffic, 'eager')).toBe(1);
   expect(traffic.tryBegin(owned('another'))).not.toBeNull();
+});
+
+describe('An organization with many endpoints that have answered quickly', () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  const ids = Array.from({ length: 60 }, (_, n) => `endpoint ${n}`);
+  /** All of them are quick, and a process that has nothing else to do. */
+  const trafficOf = (concurrency: number) => {
+    const idle = () => ({ atMs: performance.now(), idleMs: performance.now() });
+    const traffic = new Traffic({ ...dispatcherLimits.engine, ...slotsOf(concurrency) }, idle);
+    for (const endpointId of ids)
+      for (let answers = 0; answers < 32; answers += 1) {
+        const ticket = traffic.begin({ endpointId, organizationId: 'many' });
+        traffic.attempted(ticket, 'answered', true);
+        traffic.end(ticket);
+      }
+    return traffic;
+  };
+  const takeAll = (traffic: Traffic) => {
+    for (const endpointId of ids)
+      while (traffic.tryBegin({ endpointId, organizationId: 'many' }) !== null);
+  };
+
+  it.each([10, 20, 100, 640, 10_000])(
+    'leaves slow slots to others of %i when all begin to hang',
+    (concurrency) => {
+      const traffic = trafficOf(concurrency);
+      for (let round = 0; round < 20; round += 1) {
+        takeAll(traffic);
+        jest.advanceTimersByTime(500);
+      }
+      expect(traffic.inFlight).toBeLessThanOrEqual(concurrency);
+      expect(traffic.freeFor('slow')).toBeGreaterThanOrEqual(slotsOf(concurrency).slowMax / 4);
+      expect(traffic.tryBegin(owned('new'))).not.toBeNull();
+    },
+  );
+
+  it.each([10, 20, 100, 640])(
+    'leaves a quick slot of %i to a new endpoint while it has a backlog',
+    (concurrency) => {
+      const traffic = trafficOf(concurrency);
+      takeAll(traffic);
+      expect(traffic.tryBegin({ endpointId: 'endpoint 0', organizationId: 'many' })).toBeNull();
+      expect(traffic.tryBegin(owned('new'))).not.toBeNull();
+    },
+  );
 });

@@ -18,11 +18,15 @@ const concurrencyDefault = 640;
 /** Most attempts wait for slow receivers. A fifth may go to endpoints that are not known yet. */
 const quickShare = 0.4;
 const unknownShare = 0.2;
+/** Of the quick slots, for endpoints that are not known yet: quick ones with a backlog would take every slot. */
+const quickReservedShare = 0.0625;
 /** What one endpoint may take of them, so that it never takes all. */
 const quickPerEndpointShare = 0.25;
 const slowPerEndpointShare = 0.125;
 /** Of the slow slots, so that one organization with many endpoints never takes all. */
 const slowPerOrganizationShare = 0.5;
+/** The same with its attempts to quick endpoints, which may all begin to hang. */
+const underWayPerOrganizationShare = 0.75;
 /** Concurrent attempts to one endpoint, however many slots there are: at first, at most, and to a slow one. */
 const perEndpoint = { initial: 4, max: 32, slowMax: 8 } as const;
 
@@ -34,8 +38,10 @@ export function slotsOf(concurrency = concurrencyDefault) {
   return {
     quickMax,
     unknownMax: Math.floor(concurrency * unknownShare),
+    knownMax: quickMax - shareOf(quickMax, quickReservedShare, quickMax),
     slowMax,
     slowPerOrganizationMax: shareOf(slowMax, slowPerOrganizationShare, slowMax),
+    underWayPerOrganizationMax: shareOf(slowMax, underWayPerOrganizationShare, slowMax),
     perEndpointInitial: Math.min(perEndpoint.initial, perEndpointMax),
     perEndpointMax,
     slowPerEndpointMax: shareOf(slowMax, slowPerEndpointShare, perEndpoint.slowMax),

@@ -4,8 +4,10 @@ import { type AttemptResult, type Ticket, Traffic, type TrafficLimits } from './
 const limits: TrafficLimits = {
   quickMax: 20,
   unknownMax: 10,
+  knownMax: 20,
   slowMax: 12,
   slowPerOrganizationMax: 12,
+  underWayPerOrganizationMax: 32,
   slowAfterMs: 500,
   slowAfterBusyMs: 2_000,
   perEndpointInitial: 4,
@@ -128,7 +130,9 @@ describe('A client whose endpoint', () => {
       jest.advanceTimersByTime(500);
     }
     expect(hanging).toHaveLength(6);
-    expect([traffic.shareLeft('many'), traffic.shareLeft('another')]).toEqual([0, 6]);
+    expect([traffic.shareLeft('many', 'slow'), traffic.shareLeft('another', 'unknown')]).toEqual([
+      0, 6,
+    ]);
     // What answers quickly is not in that share.
     traffic.attempted(traffic.begin(owned('quick', 'many')), 'answered', true);
     expect(traffic.tryBegin(owned('quick', 'many'))).not.toBeNull();

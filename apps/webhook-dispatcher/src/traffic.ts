@@ -16,20 +16,28 @@
  * - An outcome that is not recorded yet keeps its slot. An endpoint that answers quickly need not wait for the record.
  * - Unknown endpoints share a part of the quick slots. A hundred endpoints that hang cannot take all of
  *   them after a start.
- * - The unknown and slow endpoints of one organization together take half of the slow slots at most.
+ * - Quick endpoints leave a few quick slots to unknown ones, which would never begin beside a long backlog.
+ * - The unknown and slow endpoints of one organization together take half of the slow slots at most, and three
+ *   quarters with those attempts to its quick endpoints that turn out to be slow.
  * - Each success raises the number of concurrent attempts to an endpoint. Each failure halves it.
  * - After many failures in a row an endpoint is unhealthy: one attempt at a time, with a pause after
  *   each, until it answers again.
  */
-export interface TrafficLimits {
+import {
+  type OrganizationLimits,
+  OrganizationShares,
+  type ShareKind,
+} from './organization-shares.js';
+
+export interface TrafficLimits extends OrganizationLimits {
   /** Quick slots: attempts in flight for less than `slowAfterMs`. */
   readonly quickMax: number;
   /** Quick slots that attempts to unknown endpoints may take. */
   readonly unknownMax: number;
+  /** Quick slots that attempts to quick endpoints may take. */
+  readonly knownMax: number;
   /** Slow slots: attempts in flight for longer, and attempts to slow endpoints. */
   readonly slowMax: number;
-  /** What the attempts of one organization may take of them, those to its unknown endpoints included. */
-  readonly slowPerOrganizationMax: number;
   readonly slowAfterMs: number;
   /** The same while this process is busy: most of the time of an attempt may be its own then. */
   readonly slowAfterBusyMs: number;
@@ -104,9 +112,10 @@ function openOf({ inFlight, unrecorded }: Endpoint): number {
   return inFlight + unrecorded;
 }
 
-/** Whether the attempt counts in the share of its organization: it is slow, or may turn out to be. */
-function isOfShare({ slot, isUnknown }: OpenTicket): boolean {
-  return slot === 'slow' || isUnknown;
+/** What the attempt counts as in the share of its organization. */
+function kindOf({ slot, isUnknown, isOver }: OpenTicket): ShareKind | null {
+  if (slot === 'slow' || isUnknown) return 'slow';
+  return isOver ? null : 'quick';
 }
 
 export class Traffic {
@@ -115,32 +124,29 @@ export class Traffic {
   private readonly busy = new Set<string>();
   private readonly taken: Record<Slot, number> = { quick: 0, slow: 0 };
   private unknownTaken = 0;
-  /** Slow slots, and quick ones of unknown endpoints, by organization. Only organizations that have any. */
-  private readonly takenOf = new Map<string, number>();
-  private quickFreed: () => void = () => undefined;
+  private readonly shares: OrganizationShares;
+  private quickFreed: (endpointId: string) => void = () => undefined;
 
   constructor(
     private readonly limits: TrafficLimits,
     private readonly now: () => Moment = momentNow,
-  ) {}
+  ) {
+    this.shares = new OrganizationShares(limits);
+  }
 
   get inFlight(): number {
     return this.taken.quick + this.taken.slow;
   }
 
-  get quickIsFull(): boolean {
-    return this.taken.quick >= this.limits.quickMax;
-  }
-
   /** Calls back when an attempt leaves its quick slot because it lasts too long. One listener: the engine. */
-  whenQuickFreed(listener: () => void): void {
+  whenQuickFreed(listener: (endpointId: string) => void): void {
     this.quickFreed = listener;
   }
 
   tryBegin(owned: OwnedEndpoint): Ticket | null {
     const endpoint = this.endpoints.get(owned.endpointId) ?? this.fresh();
     if (this.roomOf(endpoint) <= 0 || this.freeFor(endpoint.speed) <= 0) return null;
-    if (endpoint.speed !== 'quick' && this.shareLeft(owned.organizationId) <= 0) return null;
+    if (this.shareLeft(owned.organizationId, endpoint.speed) <= 0) return null;
     return this.begin(owned);
   }
 
@@ -158,7 +164,7 @@ export class Traffic {
     endpoint.inFlight += 1;
     this.taken[ticket.slot] += 1;
     if (ticket.isUnknown) this.unknownTaken += 1;
-    if (isOfShare(ticket)) this.addToShare(organizationId, 1);
+    this.changeShare(ticket, 1);
     if (ticket.slot === 'quick') this.watch(ticket);
     return ticket;
   }
@@ -189,7 +195,9 @@ export class Traffic {
     const open = ticket as OpenTicket;
     clearTimeout(open.timer);
     const endpoint = this.use(open.endpointId);
+    this.changeShare(open, -1);
     open.isOver = true;
+    this.changeShare(open, 1);
     endpoint.inFlight -= 1;
     endpoint.unrecorded += 1;
     if (result === 'none') return;
@@ -204,7 +212,7 @@ export class Traffic {
     clearTimeout(open.timer);
     this.taken[open.slot] -= 1;
     if (open.isUnknown) this.unknownTaken -= 1;
-    if (isOfShare(open)) this.addToShare(open.organizationId, -1);
+    this.changeShare(open, -1);
     const endpoint = this.use(open.endpointId);
     if (open.isOver) endpoint.unrecorded -= 1;
     else endpoint.inFlight -= 1;
@@ -259,18 +267,18 @@ export class Traffic {
 
   /** How many attempts to endpoints of that speed may begin now. */
   freeFor(speed: Speed): number {
-    const { quickMax, slowMax, unknownMax } = this.limits;
+    const { quickMax, slowMax, unknownMax, knownMax } = this.limits;
     const quick = quickMax - this.taken.quick;
     const slow = slowMax - this.taken.slow;
-    if (speed === 'quick') return quick;
+    const known = this.taken.quick - this.unknownTaken;
+    if (speed === 'quick') return Math.min(quick, knownMax - known);
     // An unknown endpoint may turn out to be slow.
     return speed === 'slow' ? slow : Math.min(quick, slow, unknownMax - this.unknownTaken);
   }
 
-  /** How many attempts to unknown or slow endpoints the organization may begin now, however many slots are free. */
-  shareLeft(organizationId: string): number {
-    const taken = this.takenOf.get(organizationId) ?? 0;
-    return Math.max(0, this.limits.slowPerOrganizationMax - taken);
+  /** How many attempts to endpoints of that speed the organization may begin now, however many slots are free. */
+  shareLeft(organizationId: string, speed: Speed): number {
+    return this.shares.left(organizationId, speed === 'quick' ? 'quick' : 'slow');
   }
 
   /** How long until the first closed endpoint opens, in ms; Infinity when none is closed. */
@@ -300,10 +308,9 @@ export class Traffic {
       .sort((a, b) => b.failures - a.failures);
   }
 
-  private addToShare(organizationId: string, change: 1 | -1): void {
-    const taken = (this.takenOf.get(organizationId) ?? 0) + change;
-    if (taken === 0) this.takenOf.delete(organizationId);
-    else this.takenOf.set(organizationId, taken);
+  private changeShare(ticket: OpenTicket, change: 1 | -1): void {
+    const kind = kindOf(ticket);
+    if (kind !== null) this.shares.add(ticket.organizationId, kind, change);
   }
 
   private roomOf(endpoint: Endpoint): number {
@@ -315,7 +322,7 @@ export class Traffic {
   }
 
   private isClosed({ closedUntilMs }: Endpoint): boolean {
-    return closedUntilMs > this.now().atMs;
+    return closedUntilMs > 0 && closedUntilMs > this.now().atMs;
   }
 
   private isUnhealthy({ failures }: Endpoint): boolean {
@@ -340,14 +347,15 @@ export class Traffic {
 
   private moveToSlow(ticket: OpenTicket): void {
     if (ticket.slot === 'slow') return;
-    if (!isOfShare(ticket)) this.addToShare(ticket.organizationId, 1);
+    this.changeShare(ticket, -1);
     ticket.slot = 'slow';
+    this.changeShare(ticket, 1);
     this.taken.quick -= 1;
     this.taken.slow += 1;
     if (ticket.isUnknown) this.unknownTaken -= 1;
     ticket.isUnknown = false;
     this.slowDown(this.use(ticket.endpointId));
-    this.quickFreed();
+    this.quickFreed(ticket.endpointId);
   }
 
   private slowDown(endpoint: Endpoint): void {
