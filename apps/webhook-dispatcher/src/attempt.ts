@@ -20,6 +20,7 @@ import {
   stampedBody,
 } from '@pis/webhooks';
 import type { Attempt, Delivery, Outcome } from '@pis/webhook-deliveries';
+import type { AttemptResult } from './traffic.js';
 
 export interface AttemptDeps {
   /** The endpoint as it stands now, or null when it was deleted. */
@@ -89,6 +90,20 @@ export async function attemptDelivery(
   if (result.error?.code === 'aborted') return { kind: 'released', notBefore: null };
   deps.observeAttempt(classify(result.status), result, delivery);
   return outcomeOf(deps, delivery, attemptOf(result, at), result.retryAfter);
+}
+
+/** What an attempt says about its endpoint. @param gotStatus whether a response arrived */
+export function resultOf(outcome: Outcome | 'disabled'): {
+  readonly result: AttemptResult;
+  readonly gotStatus: boolean;
+} {
+  if (outcome === 'disabled' || !('attempt' in outcome) || outcome.attempt === null)
+    return { result: 'none', gotStatus: false };
+  const isAnswered = outcome.kind === 'delivered' || outcome.kind === 'refused';
+  return {
+    result: isAnswered ? 'answered' : 'failed',
+    gotStatus: outcome.attempt.status !== null,
+  };
 }
 
 function bodyOf({ body, eventType }: Delivery, at: Date): string | Error {

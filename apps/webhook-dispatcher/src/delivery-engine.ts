@@ -16,15 +16,16 @@ import {
   type DecidedDelivery,
   type Delivery,
   deliveryOf,
-  type PendingPlace,
   type DeliveryTable,
   type FanOut,
   type Outcome,
   type Receiver,
 } from '@pis/webhook-deliveries';
+import { resultOf } from './attempt.js';
 import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
+import { endExpiredWindows } from './expired-windows.js';
 import { FanOutWriter, type FanOutWriterDeps } from './fan-out-writer.js';
-import type { AttemptResult, OwnedEndpoint, Traffic, Ticket } from './traffic.js';
+import type { OwnedEndpoint, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 
 export interface EngineLimits extends WaitingRoomLimits {
@@ -313,38 +314,38 @@ export class DeliveryEngine {
     return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.deps.limits.pollMaxMs;
   }
 
-  private async decide(ticket: Ticket, { delivery, leasedAtMs }: ClaimedWork): Promise<Outcome> {
+  private async decide(ticket: Ticket, work: ClaimedWork): Promise<Outcome> {
+    const { endpointId } = ticket;
+    const outcome = await this.attempt(work);
+    const isDisabled = outcome === 'disabled';
+    // Its deliveries stay in the table and are not read meanwhile.
+    const isNew = isDisabled && this.traffic.close(endpointId, this.deps.limits.disabledRecheckMs);
+    const { result, gotStatus } = resultOf(outcome);
+    this.traffic.attempted(ticket, result, gotStatus);
+    this.refill(endpointId);
+    if (isNew) await this.endExpired(work.delivery);
+    return isDisabled ? { kind: 'released', notBefore: null } : outcome;
+  }
+
+  private async attempt({ delivery, leasedAtMs }: ClaimedWork): Promise<Outcome | 'disabled'> {
     const { attempt, limits, logError, now } = this.deps;
     // An attempt that begins later may outlast its lease, and another dispatcher would send it too.
     const mayBegin = () => performance.now() - leasedAtMs <= limits.beginWithinMs;
     try {
-      const outcome = await attempt(delivery, mayBegin, this.cutting.signal);
-      if (outcome !== 'disabled') {
-        const { result, gotStatus } = resultOf(outcome);
-        this.traffic.attempted(ticket, result, gotStatus);
-        this.refill(delivery.endpointId);
-        return outcome;
-      }
-      await this.rest(delivery.endpointId);
+      return await attempt(delivery, mayBegin, this.cutting.signal);
     } catch (error) {
       logError(error, 'a delivery could not be attempted', idsOf(delivery));
-      const notBefore = new Date(now().getTime() + limits.postponeMs);
-      return { kind: 'released', notBefore };
+      return { kind: 'released', notBefore: new Date(now().getTime() + limits.postponeMs) };
     }
-    return { kind: 'released', notBefore: null };
   }
 
-  /** Pauses a disabled endpoint. Its deliveries stay in the table and are not read meanwhile. */
-  private async rest(endpointId: string): Promise<void> {
-    const { limits, table, now, windowMinMs } = this.deps;
-    const isNew = this.traffic.close(endpointId, limits.disabledRecheckMs);
-    if (!isNew) return;
-    const time = now();
-    const range = { now: time, createdBefore: new Date(time.getTime() - windowMinMs) };
-    let after: PendingPlace | null = null;
-    do
-      after = await table.failExpired(endpointId, { ...range, after, max: limits.expiredBatchMax });
-    while (after !== null && !this.stopping.signal.aborted);
+  /** Of an endpoint that was found disabled. */
+  private async endExpired(delivery: Delivery): Promise<void> {
+    try {
+      await endExpiredWindows(this.deps, delivery.endpointId, this.stopping.signal);
+    } catch (error) {
+      this.deps.logError(error, 'deliveries whose window has ended wait', idsOf(delivery));
+    }
   }
 
   private async run(): Promise<void> {
@@ -367,7 +368,7 @@ export class DeliveryEngine {
     this.giveAllBack();
   }
 
-  /** Begins a claimed delivery, whatever else has begun since the room was measured. */
+  /** Begins a claimed delivery, although other attempts may have taken its slot since the room was measured. */
   private begin(work: ClaimedWork): void {
     const { id, endpointId } = work.delivery;
     if (this.atWork.has(id)) {
@@ -378,7 +379,13 @@ export class DeliveryEngine {
     const ticket = this.traffic.tryBegin(work.delivery);
     if (ticket !== null) this.track(this.work(ticket, work));
     else if (this.traffic.isQuick(endpointId)) this.waiting.enter(endpointId, work);
-    else this.track(this.work(this.traffic.begin(work.delivery), work));
+    else if (this.traffic.room(endpointId) > 0)
+      this.track(this.work(this.traffic.begin(work.delivery), work));
+    else {
+      // The endpoint has turned slow or unhealthy since.
+      this.release(work);
+      this.expectMore(endpointId);
+    }
   }
 
   private errorPauseMs(failures: number): number {
@@ -389,11 +396,4 @@ export class DeliveryEngine {
 
 function idsOf({ id: deliveryId, endpointId }: Delivery): DeliveryIds {
   return { deliveryId, endpointId };
-}
-
-function resultOf(outcome: Outcome): { result: AttemptResult; gotStatus: boolean } {
-  const attempt = 'attempt' in outcome ? outcome.attempt : null;
-  if (attempt === null) return { result: 'none', gotStatus: false };
-  const isAnswered = outcome.kind === 'delivered' || outcome.kind === 'refused';
-  return { result: isAnswered ? 'answered' : 'failed', gotStatus: attempt.status !== null };
 }
