@@ -126,6 +126,7 @@ describe('a projection', () => {
   it.each([
     ['what is long past', 86_400_000],
     ['the last seconds', 5_000],
+    ['what came from a host whose clock is ahead', -60_000],
   ])('does not rest while it catches up with %s', async (_, agoMs) => {
     const since = new Date(Date.now() - agoMs).toISOString();
     const small: EventStore = {

@@ -72,7 +72,7 @@ const idleCheckpointMs = 1_000;
 const releaseEveryMs = 10_000;
 /**
  * After older events nobody rests: there are more to catch up with. A projection may stay this far behind under load, because
- * its pages need not be full while other streams grow, too.
+ * its pages need not be full while other streams grow, too. The difference between the clocks adds to it.
  */
 const restAgeMaxMs = 2_000;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
@@ -288,7 +288,8 @@ export class ProjectionRunner implements LocalProgress {
 function isOfNow({ events }: LogPage): boolean {
   const last = events.at(-1);
   if (last === undefined || events.length >= pageMax) return false;
-  return Date.now() - Date.parse(last.metadata.at) < restAgeMaxMs;
+  // If the writer's clock is ahead of ours, events that are long past may look as if they came from the future.
+  return Math.abs(Date.now() - Date.parse(last.metadata.at)) < restAgeMaxMs;
 }
 
 /** Writes pages on one connection, and notices when another process has moved the checkpoint. */
