@@ -41,6 +41,8 @@ export async function startForeignSite(): Promise<ForeignSite> {
 
 /** A fetch that a browser sends without asking, one that it asks the server about first, and a form. */
 export const attack = `async (attacks) => {
+  // They stay: a browser may say nothing about the answer to a frame that is gone.
+  const frames = [];
   for (const { url, method, body } of attacks) {
     const cookies = { credentials: 'include', body };
     const headers = { 'content-type': 'application/json', 'x-pis-dashboard': '1' };
@@ -48,10 +50,11 @@ export const attack = `async (attacks) => {
     if (method !== 'POST') continue;
     await fetch(url, { ...cookies, method, mode: 'no-cors' }).catch(() => undefined);
     // A name that comes later is no target.
-    const frame = Object.assign(document.createElement('iframe'), { name: 'target' });
-    document.body.append(frame);
+    const target = 'target' + frames.length;
+    const frame = Object.assign(document.createElement('iframe'), { name: target });
+    frames.push(document.body.appendChild(frame));
     const form = document.body.appendChild(document.createElement('form'));
-    Object.assign(form, { action: url, method: 'post', enctype: 'text/plain', target: 'target' });
+    Object.assign(form, { action: url, method: 'post', enctype: 'text/plain', target });
     const field = form.appendChild(document.createElement('input'));
     // The text of the form is JSON.
     [field.name, field.value] = [body.slice(0, -1) + ',"x":"', '"}'];
@@ -60,7 +63,6 @@ export const attack = `async (attacks) => {
       form.submit();
     });
     form.remove();
-    frame.remove();
   }
 }`;
 
