@@ -18,6 +18,8 @@ const serverSettings = [
   '-c tcp_user_timeout=25000',
 ].join(' ');
 
+/** Longer than the half minute between rounds of an idle process: a new connection costs more than they do. */
+const idleTimeoutMs = 35_000;
 const poolMaxDefault = 12;
 
 export interface PoolOptions {
@@ -108,6 +110,7 @@ function common(url: string, app: string, limits: Limits): pg.PoolConfig {
     connectionTimeoutMillis: connectTimeoutMs,
     // Without this, callers of a server that silently vanished wait for hours.
     query_timeout: queryTimeoutMs,
+    idleTimeoutMillis: idleTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveInitialDelayMs,
   };
