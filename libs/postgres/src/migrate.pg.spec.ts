@@ -144,6 +144,16 @@ describe('pis migrate', () => {
     expect(await query('SELECT lock FROM limits')).toEqual([{ lock: '0' }]);
   });
 
+  it('waits for a table until PostgreSQL has ended an autovacuum of it', async () => {
+    await write(
+      '003_limits',
+      `CREATE TABLE limits AS SELECT current_setting('lock_timeout')::interval
+         > current_setting('deadlock_timeout')::interval AS is_longer`,
+    );
+    await migrate({ connectionString, dir });
+    expect(await query('SELECT is_longer FROM limits')).toEqual([{ is_longer: true }]);
+  });
+
   it('refuses to go on after a half-applied migration without a transaction', async () => {
     await write(
       '003_index',

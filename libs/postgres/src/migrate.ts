@@ -43,8 +43,12 @@ const migrationLock = { key: 72_707_369 };
 const lockWaitMs = 60_000;
 const lockPollMs = 100;
 const defaultSlowAfterMs = 60_000;
-/** While a migration waits for a table, everybody else waits behind it: it waits briefly, and often. */
-const tableWaitMs = 1_000;
+/**
+ * While a migration waits for a table, everybody else waits behind it: it waits briefly, and often. PostgreSQL ends an
+ * autovacuum that holds up others only after deadlock_timeout, a second by default. That of a large table lasts for longer
+ * than all tries.
+ */
+const tableWaitMs = 1_500;
 const tableRetryMs = 3_000;
 const tableTriesMax = 60;
 /** SQLSTATE: lock_timeout has passed. */
