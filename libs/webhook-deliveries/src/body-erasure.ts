@@ -44,7 +44,7 @@ const bodiesOf = {
       WHERE payment_id = ANY($1::uuid[]) AND body IS NOT NULL`,
     update: `UPDATE webhook_deliveries d SET body = t.body
       FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[]) t (id, at, body, before)
-      WHERE d.id = t.id AND d.body = t.before`,
+      WHERE d.id = ANY($1::uuid[]) AND d.id = t.id AND d.body = t.before`,
   },
   finished: {
     select: `SELECT id AS key, finished_at AS at, body FROM webhook_finished_deliveries

@@ -165,6 +165,7 @@ export const statements = {
 
   // Checks a limited number of deliveries, by the index of created_at. Returns the place of the last one when
   // there may be more. Skips deliveries that are leased to others.
+  // IS TRUE: the planner must not look for due deliveries in an index of all endpoints.
   failExpired: `
     WITH seen AS MATERIALIZED (
       SELECT id, created_at FROM webhook_deliveries
@@ -173,7 +174,7 @@ export const statements = {
         ORDER BY created_at, id LIMIT $6
     ), over AS MATERIALIZED (
       SELECT id FROM webhook_deliveries
-        WHERE id = ANY (ARRAY(SELECT id FROM seen)) AND due_at <= $2 AND window_ends_at < $2
+        WHERE id = ANY (ARRAY(SELECT id FROM seen)) AND (due_at <= $2) IS TRUE AND window_ends_at < $2
         FOR UPDATE SKIP LOCKED
     ), expired AS (
       DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM over))
