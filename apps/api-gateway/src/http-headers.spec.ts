@@ -1,9 +1,13 @@
+import { jest } from '@jest/globals';
 import type { Call, Gateway, Reply, Tenant } from './testing/gateway.js';
 import { startGateway } from './testing/gateway.js';
 
 const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
 const running: Gateway[] = [];
+// Requests are allowed again as time passes. No time passes here, however slow the machine is.
+beforeEach(() => jest.spyOn(performance, 'now').mockReturnValue(0));
 afterEach(async () => {
+  jest.restoreAllMocks();
   await Promise.all(running.splice(0).map((gateway) => gateway.close()));
 });
 
@@ -90,16 +94,13 @@ describe('what is left of the rate limit', () => {
       ['/v1/contacts', { method: 'POST', body: '{' }],
       ['/v1/webhooks', { method: 'HEAD' }],
     ];
-    for (const [path, options] of requests) {
+    for (const [before, [path, options]] of requests.entries()) {
       const reply = await call(path, options);
       const [policy, limit, ...older] = shown(reply);
-      const remaining = Number(reply.headers['ratelimit-remaining']);
+      const remaining = 99 - before;
       expect(policy).toBe('"default";q=100;w=2');
       expect(limit).toBe(`"default";r=${remaining};t=1`);
       expect(older).toEqual(['100', String(remaining), '1']);
-      // This request takes one token. How many were refilled since the last request depends on the machine.
-      expect(remaining).toBeLessThan(100);
-      expect(remaining).toBeGreaterThanOrEqual(100 - requests.length);
     }
     const forbidden = { method: 'POST', key: tenant.keys.read_only } as const;
     expect(shown(await call('/v1/contacts', forbidden))[4]).toBe('1');
@@ -107,9 +108,8 @@ describe('what is left of the rate limit', () => {
 
   it('is zero in a 429, which has the time of the next request', async () => {
     const { call } = await start({ PIS_RATE_LIMIT_PER_KEY: 1 });
-    let reply = await call('/v1/webhooks');
-    for (let sent = 1; sent < 100 && reply.status !== 429; sent += 1)
-      reply = await call('/v1/webhooks');
+    for (let sent = 0; sent < 2; sent += 1) expect((await call('/v1/webhooks')).status).toBe(200);
+    const reply = await call('/v1/webhooks');
     expect([reply.status, reply.body?.error?.code]).toEqual([429, 'RATE_LIMITED']);
     expect(reply.headers['retry-after']).toBe('1');
     expect(shown(reply)).toEqual(['"default";q=2;w=2', '"default";r=0;t=1', '2', '0', '1']);
@@ -121,13 +121,12 @@ describe('what is left of the rate limit', () => {
     const keys = Object.values(tenant.keys);
     const statuses: number[] = [];
     let refused: Reply | undefined;
-    for (let sent = 0; sent < 100 && refused === undefined; sent += 1) {
+    for (let sent = 0; sent < 10 && refused === undefined; sent += 1) {
       const reply = await call('/v1/webhooks', { key: keys[sent % keys.length] ?? null });
       if (reply.status === 429) refused = reply;
       else statuses.push(reply.status);
     }
-    // A burst, and what is allowed meanwhile.
-    expect(statuses.length).toBeGreaterThanOrEqual(4);
+    expect(statuses).toEqual([200, 200, 200, 200]);
     expect(refused?.body?.error?.code).toBe('RATE_LIMITED');
     expect(refused?.headers['retry-after']).toBe('1');
     expect(refused && shown(refused)).toEqual([
@@ -171,7 +170,7 @@ describe('what is left of the rate limit', () => {
       // Had the key paid for each refusal, it would be the one that refuses.
       expect(headers['ratelimit-limit']).toBe('2');
     }
-    expect(refusals).toBeGreaterThan(20);
+    expect(refusals).toBe(58);
   });
 
   it('is missing without a key or a limit', async () => {

@@ -1,5 +1,6 @@
 /** What the pages answer under load and in an outage, and what their logs say. */
 import { Writable } from 'node:stream';
+import { jest } from '@jest/globals';
 import { Controller, Post } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
 import { createLogger, PublicRoute } from '@pis/service-kit';
@@ -12,6 +13,10 @@ const get = (path: string, address = '203.0.113.1') =>
   server.app.inject({ url: path, headers: { 'x-forwarded-for': address } });
 
 describe('The limits', () => {
+  // Requests are allowed again as time passes. No time passes here, however slow the machine is.
+  beforeEach(() => jest.spyOn(performance, 'now').mockReturnValue(0));
+  afterEach(() => jest.restoreAllMocks());
+
   const other = 'D'.repeat(43);
   const limited = async (perSecond: number) => {
     server = await startPages({
@@ -46,12 +51,12 @@ describe('The limits', () => {
   });
 
   it('are a tenth of it for each address', async () => {
-    // 2 per second for an address, 20 for a link: the requests come within a few seconds.
+    // 2 per second for an address, 20 for a link, and twice that at once.
     await limited(20);
     const requests = Array.from({ length: 30 }, () => get(`/pay/${token}`));
     const statuses = (await Promise.all(requests)).map(({ statusCode }) => statusCode);
     expect(statuses.slice(0, 4)).toEqual([200, 200, 200, 200]);
-    expect(statuses).toContain(429);
+    expect(new Set(statuses.slice(4))).toEqual(new Set([429]));
     expect((await get(`/pay/${token}`, '203.0.113.2')).statusCode).toBe(200);
   });
 
