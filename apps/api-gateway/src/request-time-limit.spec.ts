@@ -1,5 +1,6 @@
 /** A store that does not answer: requests are still answered, and nothing is half done. */
 import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import { type EventStore, memoryEventStore, timeLimited } from '@pis/event-store';
 import { startHttpsReceiver } from '@pis/local-servers/testing';
 import { type Gateway, startGateway } from './testing/gateway.js';
@@ -14,6 +15,7 @@ class HangingStore {
   readonly store: EventStore;
   hangs: 'append' | 'read' | null = null;
   readonly #held: (() => void)[] = [];
+  #hanging = Promise.withResolvers<void>();
   #appends: Promise<unknown>[] = [];
 
   constructor() {
@@ -34,8 +36,15 @@ class HangingStore {
     return this.#appends.length;
   }
 
+  /** Lets the time limit of a request pass, once it waits for the store. */
+  async exceedLimit(): Promise<void> {
+    await this.#hanging.promise;
+    jest.advanceTimersByTime(limitMs);
+  }
+
   async release(): Promise<void> {
     this.hangs = null;
+    this.#hanging = Promise.withResolvers();
     for (const go of this.#held.splice(0)) go();
     await Promise.allSettled(this.#appends);
   }
@@ -44,6 +53,7 @@ class HangingStore {
     if (this.hangs !== call) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.push(resolve);
+    this.#hanging.resolve();
     await promise;
   }
 }
@@ -52,6 +62,8 @@ let store: HangingStore;
 let gateway: Gateway;
 let payer: Payer;
 beforeEach(async () => {
+  // Time passes only when a test says so.
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
   store = new HangingStore();
   gateway = await startGateway({
     databaseUrl,
@@ -62,6 +74,7 @@ beforeEach(async () => {
   payer = await createPayer(gateway);
 });
 afterEach(async () => {
+  jest.useRealTimers();
   await store.release();
   await gateway.close();
 });
@@ -69,7 +82,9 @@ afterEach(async () => {
 it('a payment with a hanging append is answered 503, and the same key shows that it was created', async () => {
   const key = randomUUID();
   store.hangs = 'append';
-  const late = await payer.pay({ key });
+  const paying = payer.pay({ key });
+  await store.exceedLimit();
+  const late = await paying;
   expect(codeOf(late)).toBe('503 SERVICE_UNAVAILABLE');
   expect(late.headers['retry-after']).toBe('1');
   await store.release();
@@ -82,7 +97,9 @@ it('a payment with a hanging append is answered 503, and the same key shows that
 it('a request that exceeded its time while reading appends nothing later', async () => {
   const appends = store.appends;
   store.hangs = 'read';
-  expect(codeOf(await payer.pay({}))).toBe('503 SERVICE_UNAVAILABLE');
+  const paying = payer.pay({});
+  await store.exceedLimit();
+  expect(codeOf(await paying)).toBe('503 SERVICE_UNAVAILABLE');
   await store.release();
   expect(codeOf(await payer.pay({}))).toBe('201');
   expect(store.appends).toBe(appends + 1);
@@ -91,8 +108,9 @@ it('a request that exceeded its time while reading appends nothing later', async
 it('authentication counts toward the time limit', async () => {
   const tenant = await gateway.createTenant();
   store.hangs = 'read';
-  const reply = await gateway.call('/v1/webhooks', { tenant });
-  expect(codeOf(reply)).toBe('503 SERVICE_UNAVAILABLE');
+  const calling = gateway.call('/v1/webhooks', { tenant });
+  await store.exceedLimit();
+  expect(codeOf(await calling)).toBe('503 SERVICE_UNAVAILABLE');
 });
 
 it('a test of a webhook endpoint has its own time limit', async () => {
@@ -113,7 +131,10 @@ it('a test of a webhook endpoint has its own time limit', async () => {
     const endpoint = await slow.call('/v1/webhooks', { tenant, method: 'POST', body });
     const { id } = endpoint.body?.data as { id: string };
     const path = `/v1/webhooks/${id}/test`;
-    const reply = await slow.call(path, { tenant, method: 'POST', body: {} });
+    const testing = slow.call(path, { tenant, method: 'POST', body: {} });
+    await receiver.waitFor(() => true);
+    jest.advanceTimersByTime(2 * limitMs);
+    const reply = await testing;
     expect(reply.body?.data).toMatchObject({ success: true, statusCode: 200 });
   } finally {
     await slow.close();

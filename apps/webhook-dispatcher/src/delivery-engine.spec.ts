@@ -7,6 +7,8 @@ import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { type Ticket, Traffic } from './traffic.js';
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
+/** A clock by which no attempt lasts too long, however slow the machine is. */
+const standingStill = () => ({ atMs: 0, idleMs: 0 });
 const unexpected = () => Promise.reject(new Error('an empty table has nothing to work on'));
 
 describe('A delivery engine without work', () => {
@@ -23,7 +25,7 @@ describe('A delivery engine without work', () => {
     };
     const engine = new DeliveryEngine({
       table,
-      traffic: new Traffic({ ...limits, ...slotsOf() }),
+      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
       attempt: unexpected,
       now: () => new Date(),
       windowMinMs: 1,
@@ -50,7 +52,7 @@ describe('A delivery engine whose outcomes are recorded late', () => {
     const recording = Promise.withResolvers<void>();
     let recorded = Promise.resolve();
     let attempts = 0;
-    const traffic = new Traffic({ ...limits, ...slotsOf() });
+    const traffic = new Traffic({ ...limits, ...slotsOf() }, standingStill);
     const engine = new DeliveryEngine({
       table: {
         due: () => Promise.resolve({ endpoints: [], nextDueAt: null }),
@@ -87,7 +89,7 @@ describe('A delivery engine whose database is away while attempts end', () => {
     let refused = 0;
     const recorded = new Set<string>();
     const attempted: string[] = [];
-    const traffic = new Traffic({ ...limits, ...slotsOf() });
+    const traffic = new Traffic({ ...limits, ...slotsOf() }, standingStill);
     const engine = new DeliveryEngine({
       table: {
         due: () => Promise.resolve({ endpoints: [], nextDueAt: null }),
@@ -141,11 +143,11 @@ describe('An endpoint to which no attempt could be made', () => {
     const recording = Promise.withResolvers<void>();
     let recorded = Promise.resolve();
     let attempts = 0;
-    const traffic = new Traffic({
-      ...limits,
-      ...slotsOf(),
-      ...{ slowAfterMs: 5, slowAfterBusyMs: 5 },
-    });
+    let nowMs = 0;
+    const traffic = new Traffic(
+      { ...limits, ...slotsOf(), ...{ slowAfterMs: 5, slowAfterBusyMs: 5 } },
+      () => ({ atMs: nowMs, idleMs: nowMs }),
+    );
     const freed = Promise.withResolvers<void>();
     const engine = new DeliveryEngine({
       table: {
@@ -168,9 +170,11 @@ describe('An endpoint to which no attempt could be made', () => {
     recorded = recording.promise;
     await engine.deliver(fanOutTo('endpoint'));
     await until(() => attempts === 1, { timeoutMs: 20_000 });
+    await setImmediate();
     // An attempt that began later, and that hangs, is found to be slow.
     traffic.whenQuickFreed(() => freed.resolve());
     traffic.begin({ endpointId: 'hanging', organizationId: 'another' });
+    nowMs += 5;
     await freed.promise;
     expect(traffic.speedOf('endpoint')).toBe('unknown');
     expect(traffic.inFlight).toBe(2);
@@ -182,7 +186,7 @@ describe('An endpoint to which no attempt could be made', () => {
 
 describe('An endpoint that turns slow while its deliveries are claimed', () => {
   it('gets no more attempts than a slow endpoint, and its deliveries go back', async () => {
-    const traffic = new Traffic({ ...limits, ...slotsOf() });
+    const traffic = new Traffic({ ...limits, ...slotsOf() }, standingStill);
     const owned = { endpointId: 'endpoint', organizationId: randomUUID() };
     const over = (ticket: Ticket, gotStatus: boolean) => {
       traffic.attempted(ticket, gotStatus ? 'answered' : 'failed', gotStatus);

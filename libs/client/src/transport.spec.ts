@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:net';
 import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
 import {
   PisAbortError,
   PisApiError,
@@ -34,7 +35,21 @@ beforeEach(async () => {
   server = await startScriptedServer();
   pauses = [];
 });
-afterEach(() => server.close());
+afterEach(async () => {
+  jest.useRealTimers();
+  await server.close();
+});
+
+/** From now on the time limit of an attempt passes only when a test says so. */
+const holdTimers = () => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'Date'] });
+
+/** Lets the time limit of so many attempts pass, of each when the server has its request. */
+async function exceed(timeoutMs: number, attempts: number): Promise<void> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    await server.nextRequest();
+    jest.advanceTimersByTime(timeoutMs);
+  }
+}
 
 function client(options: Partial<PisClientOptions> = {}): PisClient {
   const delay = (ms: number) => Promise.resolve(pauses.push(ms));
@@ -151,16 +166,20 @@ describe('A failure that may pass', () => {
   });
 
   it('includes a timeout of each attempt', async () => {
+    holdTimers();
     server.answers({ hang: true }, { hang: true }, replay);
-    const result = await client().payments.create(payment, { timeoutMs: 1_000 });
-    expect(result).toMatchObject({ replayed: true });
+    const result = client().payments.create(payment, { timeoutMs: 1_000 });
+    await exceed(1_000, 2);
+    expect(await result).toMatchObject({ replayed: true });
     expect(pauses).toEqual([1_000, 2_000]);
 
     server.answers({ hang: true });
-    const error = await refused(
+    const failed = refused(
       client({ timeoutMs: 20 }).payments.create(payment, { idempotencyKey: 'k' }),
       PisTimeoutError,
     );
+    await exceed(20, 5);
+    const error = await failed;
     expect(error).toBeInstanceOf(PisNetworkError);
     expect(error).toMatchObject({ name: 'PisTimeoutError', attempts: 5, idempotencyKey: 'k' });
   });
@@ -247,13 +266,18 @@ describe('A request that is not safe to repeat', () => {
     ['a cut connection', { cut: 'before the answer' }],
     ['a timeout', { hang: true }],
   ])('is not retried after %s: a second endpoint would deliver twice', async (_, answer) => {
+    holdTimers();
     server.answers(answer);
     const calls = [
       () => client().webhooks.create(endpoint, { timeoutMs: 1_000 }),
       () => client().webhooks.test('e1', {}, { timeoutMs: 1_000 }),
       () => client().sandbox.simulate('p1', { outcome: 'return' }, { timeoutMs: 1_000 }),
     ];
-    for (const call of calls) await expect(call()).rejects.toMatchObject({ attempts: 1 });
+    for (const call of calls) {
+      const failed = expect(call()).rejects.toMatchObject({ attempts: 1 });
+      if (answer.hang) await exceed(1_000, 1);
+      await failed;
+    }
     expect(server.requests).toHaveLength(calls.length);
   });
 

@@ -3,7 +3,7 @@
  * answers every request that was sent.
  */
 import { Server, type Socket } from 'node:net';
-import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { inNetworks } from './forwarded.js';
 
@@ -153,7 +153,7 @@ export function drainOf(app: NestFastifyApplication): Drain {
     begin: async (drainMs) => {
       const cut = () => fastify.server.closeAllConnections();
       stragglers = setTimeout(cut, stragglersLimitMs(drainMs));
-      await delay(drainMs);
+      await new Promise((resolve) => setTimeout(resolve, drainMs));
       await stopListening();
       isDraining = true;
       await untilEmpty(lastRequestsMs);

@@ -1,5 +1,6 @@
 /** Files over SFTP, against a real SSH server. */
 import { createServer, type AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
 import { fileTransportConformance } from '../testing/file-transport.conformance.js';
@@ -18,6 +19,8 @@ beforeEach(async () => {
   server = await startSftpServer({ username: 'acme', password, publicKey: key.publicKey });
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
+  jest.useRealTimers();
   await Promise.all(opened.splice(0).map((transport) => transport.close()));
   await server.stop();
 });
@@ -163,21 +166,18 @@ describe('the inbox', () => {
   );
 
   it('lists a file that grows only once it has not changed for the configured time', async () => {
+    const clock = jest.spyOn(performance, 'now');
     const transport = open({ inboundSettleMs: 100, pollMs: 10_000 });
+    const sizesAt = async (nowMs: number) => {
+      clock.mockReturnValue(nowMs);
+      return (await transport.list(10)).map(({ sizeBytes }) => sizeBytes);
+    };
     leave('a.ret', text('half'), 1);
-    expect(await transport.list(10)).toEqual([]);
+    expect(await sizesAt(0)).toEqual([]);
     leave('a.ret', text('half and more'), 2);
-    expect(await transport.list(10)).toEqual([]);
-    const startedMs = performance.now();
-    const listed = await until(
-      async () => {
-        const files = await transport.list(10);
-        return files.length > 0 && files.map(({ sizeBytes }) => sizeBytes);
-      },
-      { timeoutMs: untilMs, everyMs: 5 },
-    );
-    expect(listed).toEqual([13]);
-    expect(performance.now() - startedMs).toBeGreaterThan(90);
+    expect(await sizesAt(100)).toEqual([]);
+    expect(await sizesAt(199)).toEqual([]);
+    expect(await sizesAt(200)).toEqual([13]);
   });
 
   it('skips names that are not safe, folders too, and warns of each name once', async () => {
@@ -220,6 +220,7 @@ describe('a server', () => {
   });
 
   it('that does not answer is given up after the time limit, and does not hold up another bank', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     const slow = open({ timeoutMs: 1_000 });
     await slow.list(1);
     server.faults.hangs = true;
@@ -229,10 +230,11 @@ describe('a server', () => {
       hostKeys: [other.publicKey],
       credentials: { password },
     });
-    const waiting = slow.list(1);
+    const givenUp = expect(slow.list(1)).rejects.toThrow(/no answer to .* within 1000 ms/);
     await quick.put('a.ach', text('a'));
     expect(other.files.size).toBe(1);
-    await expect(waiting).rejects.toThrow(/no answer to .* within 1000 ms/);
+    jest.advanceTimersByTime(1_000);
+    await givenUp;
     await other.stop();
   });
 

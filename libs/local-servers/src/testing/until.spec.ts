@@ -3,7 +3,7 @@ import { until } from './until.js';
 describe('until', () => {
   it('returns the first truthy value', async () => {
     let calls = 0;
-    expect(await until(() => ++calls === 3 && 'here', { timeoutMs: 1000, everyMs: 1 })).toBe(
+    expect(await until(() => ++calls === 3 && 'here', { timeoutMs: 20_000, everyMs: 1 })).toBe(
       'here',
     );
     expect(calls).toBe(3);
