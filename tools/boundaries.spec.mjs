@@ -24,7 +24,8 @@ const importing = (specifier) =>
 const importingTypes = (specifier) =>
   `import type * as X from '${specifier}';\nexport type Y = keyof typeof X;\n`;
 
-const lintTimeoutMs = 90_000;
+/** Ends a linter that hangs. On a busy machine one takes more than a minute. */
+const lintTimeoutMs = 300_000;
 /** The linter's messages for each probe, in order; all probes in one process. */
 function lint(probes) {
   const answer = execFileSync(process.execPath, [join(root, 'tools/lint-probes.mjs')], {
