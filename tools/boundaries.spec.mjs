@@ -2,7 +2,7 @@
  * Proves that the table in boundaries.mjs is enforced: for every pair of projects, an import that the
  * table allows passes the linter and every other one is refused, however it is spelled.
  */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,14 +28,20 @@ const importingTypes = (specifier) =>
 const lintTimeoutMs = 300_000;
 /** The linter's messages for each probe, in order; all probes in one process. */
 function lint(probes) {
-  const answer = execFileSync(process.execPath, [join(root, 'tools/lint-probes.mjs')], {
-    cwd: root,
-    input: JSON.stringify(probes.map(([file, text]) => ({ file, text }))),
-    env: { ...process.env, NODE_OPTIONS: '' },
-    maxBuffer: 64 * 1024 * 1024,
-    timeout: lintTimeoutMs,
-  });
-  return JSON.parse(answer.toString());
+  const { status, signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(root, 'tools/lint-probes.mjs')],
+    {
+      cwd: root,
+      input: JSON.stringify(probes.map(([file, text]) => ({ file, text }))),
+      env: { ...process.env, NODE_OPTIONS: '' },
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+      timeout: lintTimeoutMs,
+    },
+  );
+  if (status !== 0) throw new Error(`the linter ended with ${signal ?? status}: ${stderr}`);
+  return JSON.parse(stdout);
 }
 
 it('every project is in the table, and every name in the table is a project', () => {
