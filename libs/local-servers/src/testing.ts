@@ -1,6 +1,7 @@
 export * from './made-once.js';
 export * from './testing/generic-plan.js';
 export * from './testing/https-receiver.js';
+export * from './testing/old-plans.js';
 export * from './testing/pngs.js';
 export * from './testing/random.js';
 export * from './testing/secure-kafka.js';

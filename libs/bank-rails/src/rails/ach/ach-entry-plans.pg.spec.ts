@@ -1,60 +1,79 @@
-/** A plan that was made while the table was empty is kept for as long as its connection lives. */
-import { randomUUID } from 'node:crypto';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+/**
+ * A plan that was made while the table was empty is kept for as long as its connection lives. One that was made while
+ * nothing was under way is kept until a tenth of the table has changed: the bank's file of a morning is less.
+ */
+import { createTestDatabase, openTestPool, readsFewRows } from '@pis/local-servers/testing';
+import type { TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
+import { wantSql } from './ach-inquiries.js';
 import { entriesByTrace } from './ach-known.js';
+import { usedSql } from './ach-prenotes.js';
 import { queuedEntries } from './ach-queue.js';
 
 const bank = 'test-ach';
-/** After five plans for its values a prepared statement may keep one for all values. */
-const plansMax = 6;
+const settledRows = 40_000;
 const rowsMax = 2_000;
 
 let database: TestDatabase;
 let pool: pg.Pool;
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 1);
 });
-afterAll(async () => {
+afterEach(async () => {
   await pool.end();
   await database.drop();
 });
 
-/** How many entries of indexes and rows of the table were read so far. */
-async function read(): Promise<number> {
-  await pool.query('SELECT pg_stat_force_next_flush()');
-  const { rows } = await pool.query<{ read: number }>(
-    `SELECT (sum(i.idx_tup_read) + max(t.seq_tup_read))::int AS read
-       FROM pg_stat_user_indexes i JOIN pg_stat_user_tables t USING (relid)
-      WHERE i.relname = 'ach_entries'`,
+/** Their references and trace numbers are `<status> 1` and so on. */
+const addEntries = (status: string, count: number) =>
+  pool.query(
+    `INSERT INTO ach_entries (reference, bank, status, trace_number, file_id, submitted_at)
+     SELECT $2 || ' ' || n, $1, $2, $2 || ' ' || n, (SELECT max(id) FROM ach_files), now()
+       FROM generate_series(1, $3::int) n`,
+    [bank, status, count],
   );
-  return rows[0]?.read ?? 0;
-}
 
-interface Entry {
-  readonly reference: string;
-  readonly trace: string;
-}
-
-const entry = (): Entry => ({ reference: randomUUID(), trace: randomUUID() });
-
-async function lookUp({ reference, trace }: Entry): Promise<void> {
-  await entriesByTrace(pool, bank, [trace]);
-  await queuedEntries(pool, bank, [reference], new Date(0));
-}
-
-it('reads as many entries as it asks for, also by a plan from the time before there were any', async () => {
-  for (let plans = 0; plans < plansMax; plans += 1) await lookUp(entry());
-
-  const many = Array.from({ length: rowsMax }, entry);
+async function addFiled(): Promise<void> {
   await pool.query(
-    `INSERT INTO ach_entries (reference, bank, status, trace_number, submitted_at)
-     SELECT e.reference, $1, 'accepted', e.trace, now()
-       FROM unnest($2::text[], $3::text[]) AS e (reference, trace)`,
-    [bank, many.map(({ reference }) => reference), many.map(({ trace }) => trace)],
+    `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, status, created_at, upload_due_at, settles_on)
+     VALUES ($1, 'a', 'a', 'a', $2, 'uploaded', now(), now(), now())`,
+    [bank, rowsMax],
   );
-  const before = await read();
-  for (const one of many.slice(0, plansMax)) await lookUp(one);
-  expect((await read()) - before).toBeLessThan(plansMax * 30);
+  await addEntries('filed', rowsMax);
+}
+
+async function addSettled(): Promise<void> {
+  await addEntries('accepted', settledRows);
+  await pool.query('VACUUM (ANALYZE) ach_entries');
+}
+
+const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+  'by their trace numbers': () => entriesByTrace(pool, bank, ['filed 1']),
+  'that may still be in a queue': () => queuedEntries(pool, bank, ['filed 1'], new Date(0)),
+  'to be asked about': () =>
+    pool.query({ name: 'want', text: wantSql, values: ['filed 1', bank, 0] }),
+};
+
+it.each(Object.entries(calls))('finds entries %s by a plan of the empty table', async (_, call) => {
+  expect(await readsFewRows(pool, 'ach_entries', { call, fill: addFiled })).toBe(true);
+});
+
+it.each(Object.entries(calls))('finds entries %s by a plan of settled ones', async (_, call) => {
+  await addSettled();
+  expect(await readsFewRows(pool, 'ach_entries', { call, fill: addFiled })).toBe(true);
+});
+
+it('finds the prenote of an account by a plan from a time when none was open', async () => {
+  const addPrenotes = (state: string, count: number) =>
+    pool.query(
+      `INSERT INTO ach_prenotes (reference, bank, account, state, created_at)
+       SELECT $2 || ' ' || n, $1, n, $2, now() FROM generate_series(1, $3::int) n`,
+      [bank, state, count],
+    );
+  await addPrenotes('dropped', settledRows);
+  await pool.query('VACUUM (ANALYZE) ach_prenotes');
+  const call = () => pool.query({ name: 'used', text: usedSql, values: ['open 1', 'payment'] });
+  const fill = () => addPrenotes('open', rowsMax);
+  expect(await readsFewRows(pool, 'ach_prenotes', { call, fill })).toBe(true);
 });

@@ -264,9 +264,14 @@ const knownSql = `
     LEFT JOIN ach_entries e ON e.reference = p.reference
     LEFT JOIN ach_files f ON f.id = e.file_id`;
 
-const usedSql = `
+/**
+ * IS NOT FALSE: the planner must not search the index of all open prenotes for one of them. Exported for the test of
+ * its plan.
+ */
+export const usedSql = `
   WITH used AS (
-    UPDATE ach_prenotes SET used_at = now() WHERE reference = $1 AND state = 'open' RETURNING 1
+    UPDATE ach_prenotes SET used_at = now()
+     WHERE reference = $1 AND (state = 'open') IS NOT FALSE RETURNING 1
   ), waited AS (
     DELETE FROM ach_prenote_waits WHERE reference = $2 AND EXISTS (SELECT FROM used)
   )

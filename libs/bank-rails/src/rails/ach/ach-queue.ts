@@ -13,11 +13,15 @@ export async function queuedEntries(
 ): Promise<ReadonlySet<string>> {
   const { rows } = await pool.query<{ reference: string }>({
     name: 'ach-entries-queued',
-    text: `SELECT e.reference FROM ach_entries e LEFT JOIN ach_files f ON f.id = e.file_id
-            WHERE e.bank = $1 AND e.reference = ANY ($2::text[])
-              AND (e.status = 'waiting'
-                   OR (e.status = 'filed' AND e.answer IS NULL
-                       AND (f.status = 'recorded' OR (f.status = 'uploaded' AND f.uploaded_at >= $3))))`,
+    // OFFSET 0: the planner must look each entry up, and not search the indexes of all waiting and all filed ones.
+    text: `SELECT e.reference FROM unnest($2::text[]) AS asked (reference)
+            CROSS JOIN LATERAL (
+              SELECT reference, status, answer, file_id FROM ach_entries
+               WHERE bank = $1 AND reference = asked.reference OFFSET 0) e
+             LEFT JOIN ach_files f ON f.id = e.file_id
+            WHERE e.status = 'waiting'
+               OR (e.status = 'filed' AND e.answer IS NULL
+                   AND (f.status = 'recorded' OR (f.status = 'uploaded' AND f.uploaded_at >= $3)))`,
     values: [bank, references, inboxReadAt],
   });
   return new Set(rows.map(({ reference }) => reference));

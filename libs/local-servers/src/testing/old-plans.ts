@@ -1,0 +1,34 @@
+import type pg from 'pg';
+
+/** After five plans for its values a prepared statement may keep one for all values. */
+const plansMax = 6;
+/** Rows and entries of indexes that one call may read of a table. */
+const readMax = 30;
+
+/**
+ * Tests of a statement that a session has planned for all values while a table, or a partial index of it, was still
+ * empty, and executes when it is not: `call` runs on the one connection of the pool, before and after `fill`.
+ * @returns whether a call afterwards reads a few rows of the table, and not all of what came
+ */
+export async function readsFewRows(
+  pool: pg.Pool,
+  table: string,
+  { call, fill }: { readonly call: () => Promise<unknown>; readonly fill: () => Promise<unknown> },
+): Promise<boolean> {
+  for (let plans = 0; plans < plansMax; plans += 1) await call();
+  await fill();
+  const before = await rowsRead(pool, table);
+  for (let calls = 0; calls < plansMax; calls += 1) await call();
+  return (await rowsRead(pool, table)) - before < plansMax * readMax;
+}
+
+/** How many rows of the table and entries of its indexes were read so far. */
+async function rowsRead(pool: pg.Pool, table: string): Promise<number> {
+  await pool.query('SELECT pg_stat_force_next_flush()');
+  const { rows } = await pool.query<{ readonly read: number }>(
+    `SELECT (sum(i.idx_tup_read) + max(t.seq_tup_read))::float8 AS read
+       FROM pg_stat_user_indexes i JOIN pg_stat_user_tables t USING (relid) WHERE i.relname = $1`,
+    [table],
+  );
+  return rows[0]?.read ?? 0;
+}
