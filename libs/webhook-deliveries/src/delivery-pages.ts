@@ -34,8 +34,9 @@ export async function readDeliveries(
   if (place === null) return { items: [], next: null };
   const { rows } = await pool.query<DeliveriesRead['items'][number]>({
     name: 'webhook_delivery_records.page',
-    text: `SELECT page.*, (SELECT p.originator_id FROM payments p
-          WHERE p.payment_id = page."paymentId" AND p.organization_id = $1) AS "originatorId"
+    // CASE: the planner must not search the payments of the organization for one of them.
+    text: `SELECT page.*, (SELECT CASE WHEN p.organization_id = $1 THEN p.originator_id END FROM payments p
+          WHERE p.payment_id = page."paymentId") AS "originatorId"
       FROM (SELECT ${deliveryColumns} FROM webhook_delivery_records
         WHERE organization_id = $1 AND endpoint_id = $2
           AND ($3::timestamptz(3) IS NULL OR created_at >= $3::timestamptz(3))
