@@ -45,9 +45,6 @@ export interface EngineLimits extends WaitingRoomLimits {
   readonly expiredBatchMax: number;
   /** The longest time until deliveries continue after their endpoint was enabled again. */
   readonly disabledRecheckMs: number;
-  /** How long an outcome waits for others to be recorded with, unless so many of them wait. */
-  readonly recordLingerMs: number;
-  readonly recordLingerMax: number;
   readonly errorPauseMinMs: number;
   readonly errorPauseMaxMs: number;
   /** How long a shutdown waits for attempts in flight before it cuts them. */
@@ -114,7 +111,6 @@ export class DeliveryEngine {
         return decided.map(() => undefined);
       },
       batchMax: limits.batchMax,
-      linger: { ms: limits.recordLingerMs, itemsMax: limits.recordLingerMax },
       isItemsFault: isDataError,
     });
   }

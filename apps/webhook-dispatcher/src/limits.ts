@@ -104,8 +104,6 @@ export const dispatcherLimits = {
     postponeMs: 1_000,
     expiredBatchMax: 1_000,
     disabledRecheckMs: 10_000,
-    recordLingerMs: 25,
-    recordLingerMax: 32,
     errorPauseMinMs: 100,
     errorPauseMaxMs: 5_000,
     shutdownGraceMs: 5_000,

@@ -60,23 +60,6 @@ describe('a group commit', () => {
     expect(batches).toEqual([['a'], ['b', 'c']]);
   });
 
-  it('lets an item wait for others that come later, until there are enough', async () => {
-    const { batches, commits } = recording({ linger: { ms: 2 ** 31 - 1, itemsMax: 2 } });
-    const first = commits.add('a');
-    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    expect(batches).toEqual([]);
-    expect(await Promise.all([first, commits.add('b')])).toEqual(['A', 'B']);
-    expect(batches).toEqual([['a', 'b']]);
-    expect(await Promise.all(['c', 'd'].map((item) => commits.add(item)))).toEqual(['C', 'D']);
-  });
-
-  it('writes an item that no other joins after a time', async () => {
-    const { batches, commits } = recording({ linger: { ms: 1, itemsMax: 2 } });
-    expect(await commits.add('a')).toBe('A');
-    expect(await commits.add('b')).toBe('B');
-    expect(batches).toEqual([['a'], ['b']]);
-  });
-
   it('keeps a batch to its limit of items, the oldest items first', async () => {
     const { batches, addAll } = recording();
     await addAll('a', 'b', 'c', 'd');

@@ -16,11 +16,6 @@ export interface GroupCommitOptions<Item, Result> {
   readonly keyOf?: (item: Item) => string;
   /** Called before an item is written: the reason not to write it any more, or null. */
   readonly refusalOf?: (item: Item) => Error | null;
-  /**
-   * How long an item waits for others while there are fewer than `itemsMax`, for results that nobody waits for. Without it
-   * only items that are added in one turn of the event loop wait for each other.
-   */
-  readonly linger?: { readonly ms: number; readonly itemsMax: number };
   /** Whether one item may be at fault for a failed batch. Then each item is written alone. */
   readonly isItemsFault: (error: unknown) => boolean;
 }
@@ -58,7 +53,6 @@ interface Waiting<Item, Result> {
 export class GroupCommit<Item, Result> {
   #queue: Waiting<Item, Result>[] = [];
   #running: Promise<void> | null = null;
-  #endLinger: () => void = () => undefined;
 
   constructor(private readonly options: GroupCommitOptions<Item, Result>) {}
 
@@ -72,7 +66,6 @@ export class GroupCommit<Item, Result> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, origin: observer.added(), resolve, reject });
       this.#running ??= this.#run();
-      if (this.#isFull()) this.#endLinger();
     });
   }
 
@@ -83,32 +76,12 @@ export class GroupCommit<Item, Result> {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      await this.#others();
+      // Items that are added in one turn of the event loop go together.
+      await new Promise<void>((resolve) => setImmediate(resolve));
       const batch = this.#takeBatch();
       if (batch.length > 0) await this.#settle(batch);
     }
     this.#running = null;
-  }
-
-  #isFull(): boolean {
-    const { linger } = this.options;
-    return linger === undefined || this.#queue.length >= linger.itemsMax;
-  }
-
-  /** Resolves when no more items are waited for. */
-  #others(): Promise<void> {
-    const { linger } = this.options;
-    return new Promise((resolve) => {
-      if (linger === undefined || this.#isFull()) {
-        setImmediate(resolve);
-        return;
-      }
-      const timer = setTimeout(resolve, linger.ms);
-      this.#endLinger = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 
   /** The oldest first. A second item of a key waits for the next batch. */

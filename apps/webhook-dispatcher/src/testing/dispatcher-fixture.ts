@@ -84,8 +84,6 @@ export const testLimits = {
   pollMaxMs: 10,
   disabledRecheckMs: 10,
   endpointFreshForMs: 0,
-  recordLingerMs: 0,
-  recordLingerMax: 32,
   errorPauseMinMs: 10,
   errorPauseMaxMs: 50,
 };
