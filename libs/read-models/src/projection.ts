@@ -30,7 +30,7 @@ export interface Projection {
 
 /**
  * The rest of projections that clients read soon after an event. An event of a quiet time is in the tables at once. At 50
- * payments per second, nine pages out of ten, with their transactions, are saved.
+ * payments per second, most pages, with their transactions, are saved.
  */
 export const listRestMs = 100;
 
