@@ -248,7 +248,14 @@ it(
     await settled(paymentId);
     const { data } = await client.webhooks.deliveriesPage(endpoint.id);
     expect(data.map((delivery) => delivery.paymentId)).toEqual([paymentId, paymentId, paymentId]);
-    const { events } = await readOn(before, 100);
+    // The feed may be a moment behind the deliveries.
+    const events = await until(
+      async () => {
+        const { events } = await readOn(before, 100);
+        return events.length < eventTypes.length ? null : events;
+      },
+      { timeoutMs: arrivalLimitMs },
+    );
     expect(events.map((event) => event.data.paymentId)).toEqual([paymentId, paymentId, paymentId]);
   },
   testLimitMs,

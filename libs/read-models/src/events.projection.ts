@@ -22,10 +22,10 @@ import type pg from 'pg';
 import { prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
-  listRestMs,
   type Projection,
   ProjectionBroken,
   type ReadTable,
+  restOfLists,
   skippedEventType,
   UnreadableStreams,
   uuidForm,
@@ -177,5 +177,5 @@ export const eventsProjection: Projection = {
   name: 'events',
   streamPrefixes: prefixesFollowedBy('events'),
   tables: [integrationEventsTable],
-  restMs: listRestMs,
+  ...restOfLists,
 };

@@ -15,7 +15,7 @@ import { domainEventOf } from '@pis/event-store';
 import { erasedButNamedIn, repeatErasures } from './erased-parties.js';
 import { paymentLinksTable } from './payment-links.projection.js';
 import { prefixesFollowedBy } from './projected-streams.js';
-import { listRestMs, type Projection, readTable, type ReadTableDefinition } from './projection.js';
+import { type Projection, readTable, type ReadTableDefinition, restOfLists } from './projection.js';
 
 export type PaymentRow = {
   readonly paymentId: string;
@@ -155,7 +155,7 @@ export const paymentsProjection: Projection = {
   name: 'payments',
   streamPrefixes: prefixesFollowedBy('payments'),
   tables: [readTable(paymentsTable), paymentLinksTable],
-  restMs: listRestMs,
+  ...restOfLists,
   async replacing(client, { startedAt, tableOf }) {
     const partyIds = await erasedButNamedIn(client, tableOf('payments'));
     // Rows that were copied before an erasure still have what was erased since.

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import { ids, organizationExample } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import { shortSightedStore } from '@pis/event-store/testing';
@@ -34,8 +35,9 @@ function startRunner(
   pool: pg.Pool,
   projection: Projection = paymentsProjection,
   from: EventStore = store,
+  onApplied: (events: number) => void = () => undefined,
 ): ProjectionRunner {
-  const runner = new ProjectionRunner({ projection, store: from, pool });
+  const runner = new ProjectionRunner({ projection, store: from, pool, onApplied });
   runners.push(runner);
   runner.start();
   return runner;
@@ -121,7 +123,11 @@ describe('a projection', () => {
   });
 
   /** Would not be done in time if it rested. */
-  const resting: Projection = { ...paymentsProjection, restMs: 10 * timeoutMs };
+  const resting: Projection = {
+    ...paymentsProjection,
+    restMs: 10 * timeoutMs,
+    restlessPages: 0,
+  };
 
   it.each([
     ['what is long past', 86_400_000],
@@ -160,6 +166,32 @@ describe('a projection', () => {
     expect(await rowOf(pool, payment)).toEqual({ status: 'COMPLETED', revision: 2 });
   });
 
+  /** In time only if there is no rest before it. */
+  async function shownAtOnce(runner: ProjectionRunner): Promise<void> {
+    const { position } = await queuePayment(store, new Date().toISOString());
+    await until(() => runner.state.position === position, { timeoutMs });
+  }
+
+  it('rests only after so many pages, and again only so many after a quiet time', async () => {
+    const pages: number[] = [];
+    const runner = startRunner(openPool(), { ...resting, restlessPages: 2 }, store, (events) => {
+      pages.push(events);
+    });
+    await shownAtOnce(runner);
+    await shownAtOnce(runner);
+    const real = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => real() + 60_000);
+    try {
+      for (let page = 1; page <= 3; page += 1) await shownAtOnce(runner);
+    } finally {
+      clock.mockRestore();
+    }
+    const now = new Date().toISOString();
+    for (let payment = 1; payment <= 9; payment += 1) await queuePayment(store, now);
+    expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+    expect(pages).toEqual([1, 1, 1, 1, 1, 9]);
+  });
+
   it('leaves nothing behind on its signals after a page', async () => {
     const pool = openPool();
     const { any } = AbortSignal;
@@ -169,7 +201,7 @@ describe('a projection', () => {
       return any.call(AbortSignal, signals);
     };
     try {
-      const runner = startRunner(pool, { ...paymentsProjection, restMs: 1 });
+      const runner = startRunner(pool, { ...resting, restMs: 1 });
       let before = 0;
       for (let count = 1; count <= 5; count += 1) {
         const { position } = await queuePayment(store, new Date().toISOString());

@@ -75,6 +75,8 @@ const releaseEveryMs = 10_000;
  * its pages need not be full while other streams grow, too. The difference between the clocks adds to it.
  */
 const restAgeMaxMs = 2_000;
+/** A time without a page of events that is called quiet. Pauses are shorter if there are ten payments per second. */
+const quietMs = 150;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
 
@@ -251,14 +253,21 @@ export class ProjectionRunner implements LocalProgress {
       if (failure !== null) this.options.onFailure?.(failure, false);
     };
     const from = { after: writer.position, streamPrefixes, pageMax, signal: until, onConnection };
+    const { restMs, restlessPages = 0 } = projection;
+    let pages = 0;
+    let readyAtMs = performance.now();
     for await (const page of store.subscribe(from)) {
+      const wasQuiet = performance.now() - readyAtMs >= quietMs;
       if (!(await writer.write(page))) return false;
       progressed();
       this.reached(page.position);
       if (page.events.length > 0) this.options.onApplied?.(page.events.length);
       if (tables.holdsAny && !isHolding) return true;
-      if (projection.restMs !== undefined && isOfNow(page))
-        await this.rest(projection.restMs, until);
+      if (page.events.length === 0) continue;
+      pages = wasQuiet ? 1 : pages + 1;
+      if (restMs !== undefined && pages > restlessPages && isOfNow(page))
+        await this.rest(restMs, until);
+      readyAtMs = performance.now();
     }
     return until.aborted;
   }
