@@ -1,26 +1,39 @@
 /** From the request to the client's endpoint: latency at a steady pace, and how many whole lifecycles per second. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { machineMs } from './machine-clock.mjs';
 import { call } from './requests.mjs';
 import { quantilesOf } from './statistics.mjs';
 
 const webhooksPerPayment = 3;
 const arrivalLimitMs = 60_000;
 
-/** Registers the receiver while `work` runs; arrivals are [paymentId, eventType, atMs]. */
+/**
+ * When the webhooks of each payment came first. A delivery may be repeated: it is no further webhook.
+ * @returns `add(batch)` of [paymentId, eventType, atMs], `of(paymentId)`, the times in ms, and `clear()`
+ */
+export function arrivalsOf() {
+  const byPayment = new Map();
+  return {
+    add(batch) {
+      for (const [paymentId, eventType, atMs] of batch) {
+        const seen = byPayment.get(paymentId) ?? new Map();
+        if (!seen.has(eventType)) byPayment.set(paymentId, seen.set(eventType, atMs));
+      }
+    },
+    of: (paymentId) => [...(byPayment.get(paymentId)?.values() ?? [])],
+    clear: () => byPayment.clear(),
+  };
+}
+
+/** Registers the receiver while `work(arrivals)` runs. */
 export async function withEndpoint({ url, headers }, receiver, work) {
   const endpoint = await call(url, headers, 'POST', '/v1/webhooks', {
     url: `${receiver.hello.url}/hook`,
     subscribedEvents: ['payment.*'],
   });
-  const arrivals = new Map();
-  const listen = ({ arrivals: batch }) => {
-    for (const [paymentId, , atMs] of batch) {
-      const seen = arrivals.get(paymentId) ?? [];
-      seen.push(atMs);
-      arrivals.set(paymentId, seen);
-    }
-  };
+  const arrivals = arrivalsOf();
+  const listen = ({ arrivals: batch }) => arrivals.add(batch);
   receiver.child.on('message', listen);
   try {
     return await work(arrivals);
@@ -41,8 +54,6 @@ async function create({ url, headers, payment }) {
   return answer.data.paymentId;
 }
 
-const nowMs = () => performance.timeOrigin + performance.now();
-
 /** Open loop: a payment every 1/perSecond, whatever the others do. */
 export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
   return withEndpoint(target, receiver, async (arrivals) => {
@@ -51,7 +62,7 @@ export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
     const startedAt = performance.now();
     for (let n = 0; n < perSecond * seconds; n += 1) {
       await delay(Math.max(0, startedAt + (n * 1000) / perSecond - performance.now()));
-      const atMs = nowMs();
+      const atMs = machineMs();
       pending.push(create(target).then((paymentId) => created.set(paymentId, atMs)));
     }
     await Promise.all(pending);
@@ -59,7 +70,7 @@ export function firstWebhookLatency(target, receiver, { perSecond, seconds }) {
     // The first second warms up connections and code.
     const latencies = [...created]
       .slice(perSecond)
-      .map(([paymentId, atMs]) => Math.min(...arrivals.get(paymentId)) - atMs);
+      .map(([paymentId, atMs]) => Math.min(...arrivals.of(paymentId)) - atMs);
     return { perSecond, ...quantilesOf(latencies) };
   });
 }
@@ -91,7 +102,7 @@ export async function allArrived(arrivals, paymentIds, limitMs = arrivalLimitMs)
   const deadline = performance.now() + limitMs;
   while (waiting.size > 0) {
     for (const paymentId of waiting)
-      if ((arrivals.get(paymentId)?.length ?? 0) >= webhooksPerPayment) waiting.delete(paymentId);
+      if (arrivals.of(paymentId).length >= webhooksPerPayment) waiting.delete(paymentId);
     if (performance.now() > deadline)
       throw new Error(`${waiting.size} payments without their ${webhooksPerPayment} webhooks`);
     await delay(20);

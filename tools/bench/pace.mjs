@@ -46,13 +46,29 @@ export async function startPace(target, arrivals) {
  * the load, and latencies in ms: of the answer, and from the request to the first and to the last webhook.
  */
 export function deliveryOf(payments, arrivals, seconds) {
-  const webhook = (pick) => payments.map(([id, atMs]) => pick(...arrivals.get(id)) - atMs);
-  const [, firstAtMs] = payments[0];
-  const lastAtMs = payments.reduce((last, [id]) => Math.max(last, ...arrivals.get(id)), 0);
+  const webhook = (pick) => payments.map(([id, atMs]) => pick(...arrivals.of(id)) - atMs);
+  const lastAtMs = payments.reduce((last, [id]) => Math.max(last, ...arrivals.of(id)), 0);
   return {
-    deliveredPerSecond: (payments.length * 1000) / Math.max(seconds * 1000, lastAtMs - firstAtMs),
+    deliveredPerSecond:
+      (payments.length * 1000) / Math.max(seconds * 1000, lastAtMs - firstSentAtMs(payments)),
     answer: quantilesOf(payments.map(([, , tookMs]) => tookMs)),
     firstWebhook: quantilesOf(webhook(Math.min)),
     lastWebhook: quantilesOf(webhook(Math.max)),
   };
+}
+
+/** Latencies of the first webhook in ms, for each second in which payments were sent. */
+export function firstWebhooksBySecond(payments, arrivals, seconds) {
+  const startedAtMs = firstSentAtMs(payments);
+  const bySecond = Array.from({ length: seconds }, () => []);
+  for (const [id, atMs] of payments) {
+    const second = Math.min(seconds - 1, Math.floor((atMs - startedAtMs) / 1000));
+    bySecond[second].push(Math.min(...arrivals.of(id)) - atMs);
+  }
+  return bySecond;
+}
+
+/** Payments come in the order of their answers, and not in that of their requests. */
+function firstSentAtMs(payments) {
+  return payments.reduce((first, [, atMs]) => Math.min(first, atMs), Infinity);
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
+import { machineMs } from './machine-clock.mjs';
 
 const flushEveryMs = 100;
 let batch = [];
@@ -35,7 +36,7 @@ async function load({ origin, path, headers, body, connections, perSecond, secon
 }
 
 async function create({ path, headers, body }) {
-  const atMs = performance.timeOrigin + performance.now();
+  const atMs = machineMs();
   const response = await pool.request({
     method: 'POST',
     path,
@@ -44,7 +45,7 @@ async function create({ path, headers, body }) {
   });
   const answer = await response.body.text();
   if (response.statusCode !== 201) throw new Error(`${response.statusCode} ${answer}`);
-  const tookMs = performance.timeOrigin + performance.now() - atMs;
+  const tookMs = machineMs() - atMs;
   batch.push([JSON.parse(answer).data.paymentId, atMs, tookMs]);
 }
 

@@ -1,8 +1,9 @@
 /**
  * A client's webhook endpoint in a process of its own: answers 200 at once and reports to its parent, in
- * batches, which events came when (milliseconds since the epoch, with fractions).
+ * batches, which events came when, by the machine's clock.
  */
 import { startHttpsReceiver } from '@pis/local-servers/testing';
+import { machineMs } from './machine-clock.mjs';
 
 const flushEveryMs = 50;
 const receiver = await startHttpsReceiver();
@@ -10,7 +11,7 @@ let batch = [];
 
 receiver.respondWith(({ body }) => {
   const { eventType, data } = JSON.parse(body);
-  batch.push([data.paymentId, eventType, performance.timeOrigin + performance.now()]);
+  batch.push([data.paymentId, eventType, machineMs()]);
   return { status: 200 };
 });
 

@@ -9,7 +9,7 @@ import { readCheckpoints } from '@pis/read-models';
 import { say } from '../workspace.mjs';
 import { svgOf, terminalChart } from './chart.mjs';
 import { withEndpoint } from './lifecycle.mjs';
-import { deliveryOf, startPace } from './pace.mjs';
+import { deliveryOf, firstWebhooksBySecond, startPace } from './pace.mjs';
 import { startHelper } from './processes.mjs';
 import { createPayable } from './requests.mjs';
 import { median, quantilesOf } from './statistics.mjs';
@@ -84,12 +84,7 @@ async function lagOf(pool) {
 }
 
 function resultOf({ perSecond, seconds }, payments, arrivals, samples) {
-  const [, firstAtMs] = payments[0];
-  const bySecond = Array.from({ length: seconds }, () => []);
-  for (const [id, atMs] of payments)
-    bySecond[Math.min(seconds - 1, Math.floor((atMs - firstAtMs) / 1000))].push(
-      Math.min(...arrivals.get(id)) - atMs,
-    );
+  const bySecond = firstWebhooksBySecond(payments, arrivals, seconds);
   return {
     ...{ perSecond, seconds, payments: payments.length },
     ...deliveryOf(payments, arrivals, seconds),
