@@ -1,6 +1,6 @@
 /** Nearest-rank quantile of sorted values; null when there are none. */
 export function quantile(sorted, q) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? null;
+  return sorted[Math.max(0, Math.ceil(sorted.length * q) - 1)] ?? null;
 }
 
 /** The mean of the two in the middle if their number is even. */
