@@ -116,9 +116,9 @@ export class LiveFeed {
       const changes = await this.changesOf(page);
       const askers = await this.approvalOwnersIn(page);
       if (signal.aborted) return;
-      this.announce(changes, page.position);
+      this.announce(changes, lastOf(page, streamPrefix));
       for (const organizationId of askers) {
-        this.options.onSeen('directory', organizationId, page.position);
+        this.options.onSeen('directory', organizationId, lastOf(page, approvalPrefix));
         for (const listener of this.listeners.get(organizationId) ?? [])
           listener.approvalsChanged();
       }
@@ -198,6 +198,14 @@ export class LiveFeed {
     }
     return known;
   }
+}
+
+/**
+ * The position of the last event of such a stream. A page may end with events of other streams, which the checkpoint of a
+ * projection in another process need not pass before more happens.
+ */
+function lastOf({ events, position }: LogPage, prefix: string): Position {
+  return events.findLast(({ streamId }) => streamId.startsWith(prefix))?.position ?? position;
 }
 
 /** Null for a note, and for an event of a later release. */
