@@ -27,7 +27,7 @@ import {
 import { prenoteReference } from './ach-prenote-answers.js';
 import { formatRejection } from './ach-rejections.js';
 import type { AchSchedule } from './ach-schedule.js';
-import type { AchEntryStatus } from './ach-tables.js';
+import { type AchEntryStatus, lockBank } from './ach-tables.js';
 import { entryPlace, type EntryTerms, entryText, termsMac } from './ach-terms.js';
 import { traceNumberOf } from './nacha-file.js';
 
@@ -146,11 +146,7 @@ export class AchPrenotes {
     const knownMs = estimateMs > clock() ? estimateMs : schedule.liveFrom(clock());
     const untilMs = fresh === null ? knownMs : schedule.liveFrom(fresh.dueAtMs);
     const isAwaited = await inTransaction(pool, async (client) => {
-      if (lost !== null)
-        await client.query(
-          "UPDATE ach_prenotes SET state = 'dropped' WHERE reference = $1 AND state = 'open'",
-          [lost.reference],
-        );
+      if (lost !== null && !(await this.drop(client, lost.reference))) return false;
       if (fresh !== null) await this.begin(client, fresh, account);
       // The row stays open until the wait is visible, so whoever refuses it sees who waits.
       const { rows } = await client.query<{ reference: string }>({
@@ -171,6 +167,20 @@ export class AchPrenotes {
     });
     if (fresh !== null) this.options.onPrenote();
     return { outcome: 'wait', untilMs: isAwaited ? untilMs : null };
+  }
+
+  /**
+   * Under the lock of the bank's row: what the bank says meanwhile is about the next prenote of the account, too.
+   * @returns false when it was answered or replaced in this moment: the payment is told when it asks again
+   */
+  private async drop(client: pg.ClientBase, reference: string): Promise<boolean> {
+    await lockBank(client, this.options.bank);
+    const { rowCount } = await client.query(
+      `UPDATE ach_prenotes SET state = 'dropped'
+        WHERE reference = $1 AND state = 'open' AND received_at IS NULL`,
+      [reference],
+    );
+    return rowCount === 1;
   }
 
   /** Nothing when another payment was faster. */

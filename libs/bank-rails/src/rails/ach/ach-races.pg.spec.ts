@@ -177,6 +177,16 @@ describe('a prenote', () => {
     return instruction;
   }
 
+  /** Nothing was said about it for so long that another one is to be sent. */
+  async function waitingForLost(bank: Bank): Promise<TransferInstruction> {
+    world.desk.answersAtOnce = false;
+    const instruction = await waiting(bank);
+    await bank.rounds.outbound();
+    aheadMs = 2 * waitMs + 1_000;
+    await bank.rounds.inbound();
+    return instruction;
+  }
+
   it('that is refused while a payment uses it lets no payment go', async () => {
     const banks = [openWithPrenotes(), openWithPrenotes()] as const;
     const instruction = await waiting(banks[0]);
@@ -200,5 +210,51 @@ describe('a prenote', () => {
     expect(readiness).toEqual({ outcome: 'wait', untilMs: null });
     expect(await outcome(bank, first)).toBe('error');
     expect(await world.count('ach_prenote_waits')).toBe(1);
+  });
+
+  it('whose return is read while another one takes its place fails the payment that waits', async () => {
+    const [bank, other] = [openWithPrenotes(), openWithPrenotes()];
+    const instruction = await waitingForLost(bank);
+    await world.desk.answer();
+    world.desk.inbox.clear();
+    const { rows } = await world.pool.query<{ trace: string }>(
+      'SELECT trace_number AS trace FROM ach_entries',
+    );
+    await world.desk.postReturns([rows[0]?.trace ?? ''], 'R03');
+    await during<unknown>(
+      'SELECT FROM ach_prenote_waits WHERE reference = $1 FOR UPDATE',
+      [instruction.reference],
+      () => outcome(bank, instruction),
+      () => other.rounds.inbound(),
+    );
+    expect(await outcome(bank, instruction)).toBe('error');
+    expect(await world.count('ach_prenotes', "state = 'open'")).toBe(0);
+  });
+
+  it('that is refused in the moment in which another one is to take its place fails the payment', async () => {
+    const bank = openWithPrenotes();
+    const instruction = await waitingForLost(bank);
+    await during(refuseSql, [], () => outcome(bank, instruction));
+    expect(await outcome(bank, instruction)).toBe('error');
+    expect(await world.count('ach_prenotes')).toBe(1);
+  });
+
+  it('that is accepted in the moment in which another one is to take its place stays', async () => {
+    const bank = openWithPrenotes();
+    const instruction = await waitingForLost(bank);
+    await during('UPDATE ach_prenotes SET received_at = now()', [], () =>
+      outcome(bank, instruction),
+    );
+    expect(await outcome(bank, instruction)).toBe('ready');
+    expect(await world.count('ach_prenotes')).toBe(1);
+  });
+
+  it('that two processes replace at once is replaced by one', async () => {
+    const banks = [openWithPrenotes(), openWithPrenotes()] as const;
+    const instruction = await waitingForLost(banks[0]);
+    const outcomes = await Promise.all(banks.map((bank) => outcome(bank, instruction)));
+    expect(outcomes).toEqual(['wait', 'wait']);
+    expect(await world.count('ach_prenotes', "state = 'open'")).toBe(1);
+    expect(await world.count('ach_prenotes')).toBe(2);
   });
 });
