@@ -206,8 +206,12 @@ async function forgetPrenotes(client: pg.ClientBase, connection: string): Promis
     [connection],
   );
   await client.query(
-    `UPDATE rail_pending p SET deadline_at = least(p.deadline_at, now()) FROM ach_prenote_waits w
-      WHERE w.bank = $1 AND p.reference = w.reference AND p.stage = 'queued'`,
+    // In the order in which executors lock them.
+    `UPDATE rail_pending SET deadline_at = least(deadline_at, now())
+      WHERE payment_id = ANY (ARRAY(
+        SELECT p.payment_id FROM ach_prenote_waits w JOIN rail_pending p USING (reference)
+         WHERE w.bank = $1 AND p.stage = 'queued'
+         ORDER BY p.payment_id FOR UPDATE OF p))`,
     [connection],
   );
 }

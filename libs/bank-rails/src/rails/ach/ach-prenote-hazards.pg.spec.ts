@@ -1,4 +1,5 @@
 /** What could let a payment go whose account was not checked, or fail one whose account is right. */
+import { until } from '@pis/local-servers/testing';
 import { BankRefused, type TransferInstruction } from '../../bank-connection.js';
 import { pauseConnections, resumeConnection } from '../../connections/connection-pauses.js';
 import { testAchIdentity } from '../../testing/ach-identity.js';
@@ -85,6 +86,48 @@ it('after a restore every account is checked again, and payments that wait are l
   expect(await outcome(again, instruction)).toBe('wait');
   expect(await world.count('ach_prenotes', "state = 'open'")).toBe(1);
   expect(await world.count('ach_prenotes', "state = 'dropped'")).toBe(1);
+});
+
+it('a connection is resumed while an executor changes the rows of payments that wait, without a deadlock', async () => {
+  // An executor locks them by their IDs. Here they are stored, and sorted by their references, the other way around.
+  const [first, second] = [
+    { paymentId: '00000000-0000-4000-8000-000000000001', reference: 'R2' },
+    { paymentId: '00000000-0000-4000-8000-000000000002', reference: 'R1' },
+  ];
+  // Without the free pages of the migrations, rows are stored in the order of the inserts.
+  await world.pool.query('TRUNCATE rail_pending');
+  for (const { paymentId, reference } of [second, first]) {
+    await world.pool.query(
+      `INSERT INTO rail_pending (payment_id, reference, rail, stage, submitted_at, deadline_at, attempts, connection)
+       VALUES ($1, $2, 'ACH', 'queued', now(), now() + interval '3 days', 1, 'test-ach')`,
+      [paymentId, reference],
+    );
+    await world.pool.query(
+      "INSERT INTO ach_prenote_waits (reference, bank, prenote, until) VALUES ($1, 'test-ach', 'prenote-1', now())",
+      [reference],
+    );
+  }
+  await pauseConnections(world.pool, {
+    ...{ connection: 'test-ach', reason: 'restored', isRestored: true },
+  });
+  const executor = await world.pool.connect();
+  const change = (paymentId: string) =>
+    executor.query('UPDATE rail_pending SET attempts = 2 WHERE payment_id = $1', [paymentId]);
+  await executor.query('BEGIN');
+  await change(first.paymentId);
+  const resumed = resumeConnection(world.pool, 'test-ach');
+  await until(
+    async () => {
+      const { rows } = await world.pool.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      );
+      return rows.length > 0;
+    },
+    { timeoutMs: 10_000 },
+  );
+  const changed = change(second.paymentId).finally(() => executor.query('COMMIT'));
+  await Promise.all([changed, resumed]).finally(() => executor.release());
+  expect(await world.count('rail_pending', 'deadline_at <= now() AND attempts = 2')).toBe(2);
 });
 
 it('a pause without a restore keeps the accounts that were checked', async () => {
