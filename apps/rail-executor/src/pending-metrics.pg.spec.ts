@@ -1,5 +1,5 @@
 import { MetricsRegistry } from '@pis/service-kit';
-import { pendingGauges } from './pending-metrics.js';
+import { countSql, pendingGauges } from './pending-metrics.js';
 import { openWorld, type World } from './testing/world.js';
 
 describe('the gauges of payments under way', () => {
@@ -39,5 +39,11 @@ describe('the gauges of payments under way', () => {
     expect(lines).toContain('pis_rail_payments{stage="in_flight"} 2');
     const late = Number(/ ([\d.]+)$/.exec(lines.at(-1) ?? '')?.[1]);
     expect(Math.abs(late - 3_600)).toBeLessThan(60);
+  });
+
+  it('are counted in one pass', async () => {
+    const { rows } = await world.pool.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${countSql}`);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan.match(/Scan .*\brail_pending/g)).toHaveLength(1);
   });
 });
