@@ -36,8 +36,9 @@ function claimsFrom(endpointIds: readonly string[]) {
   // No attempt lasts too long, however slow the machine is.
   const traffic = new Traffic(trafficLimits, () => ({ atMs: 0, idleMs: 0 }));
   const table: ClaimsDeps['table'] = {
-    due: (_now, { except }) => {
-      const ids = endpointIds.filter((endpointId) => !except.includes(endpointId));
+    due: (_now, { except, max }) => {
+      const left = endpointIds.filter((endpointId) => !except.includes(endpointId));
+      const ids = left.slice(0, max);
       const endpoints = ids.map((endpointId) => ({
         ...{ endpointId, organizationId: organizationOf(endpointId) },
       }));
@@ -52,7 +53,9 @@ function claimsFrom(endpointIds: readonly string[]) {
   const claims = new Claims({
     table,
     traffic,
-    waiting: new WaitingRoom<ClaimedWork>({ waitingMax: 6, waitingPerEndpointMax: 4 }),
+    waiting: new WaitingRoom<ClaimedWork>({
+      ...{ waitingMax: 6, waitingPerEndpointMax: 4, waitingPerOrganizationMax: 5 },
+    }),
     atWork: new Set(),
     now: () => new Date(),
     limits,
@@ -117,5 +120,15 @@ describe('A pass over due deliveries', () => {
     expect(claims.wants('many hanging 0')).toBe(true);
     await claims.pass();
     expect(rooms.slice(1).map((room) => [...room.keys()])).toEqual([['many quick', 'another']]);
+  });
+
+  it('looks for others at once when it found only endpoints of an organization beyond its share', async () => {
+    const many = Array.from({ length: limits.dueEndpointsMax }, (_, n) => `many ${n}`);
+    const { claims, rooms, traffic } = claimsFrom([...many, 'another']);
+    for (let n = 0; n < 9; n += 1)
+      traffic.begin({ endpointId: `many hanging ${n % 3}`, organizationId: 'many' });
+    expect(await claims.pass()).toEqual({ works: [], waitMs: 0 });
+    await claims.pass();
+    expect(rooms.map((room) => [...room.keys()])).toEqual([['another']]);
   });
 });

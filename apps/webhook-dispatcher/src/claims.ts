@@ -95,9 +95,13 @@ export class Claims {
       this.unanswered = null;
     }
     this.remember(endpoints, room, claimed);
+    // Endpoints that are withheld from now on may have come before others that could begin.
+    const mayHideOthers =
+      endpoints.length >= limits.dueEndpointsMax &&
+      endpoints.some(({ endpointId }) => this.isWithheld(endpointId));
     return {
       works: claimed.map((delivery) => ({ delivery, leasedAtMs })),
-      waitMs: claimed.length > 0 ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
+      waitMs: claimed.length > 0 || mayHideOthers ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
     };
   }
 
@@ -113,22 +117,20 @@ export class Claims {
   private allot(endpoints: readonly OwnedEndpoint[]): Map<string, number> {
     const { traffic, waiting, limits } = this.deps;
     const bySpeed = Map.groupBy(endpoints, ({ endpointId }) => traffic.speedOf(endpointId));
-    const shares = new Map<string, number>();
+    // Slow and unknown endpoints have a share in common.
+    const leftOf = { quick: new Map<string, number>(), slow: new Map<string, number>() };
     const room = new Map<string, number>();
     let left = limits.batchMax;
     for (const [speed, owned] of bySpeed) {
+      const lefts = leftOf[speed === 'quick' ? 'quick' : 'slow'];
       let free = traffic.freeFor(speed) + (speed === 'quick' ? waiting.free : 0);
       const share = Math.max(1, Math.floor(Math.min(free, left) / owned.length));
       for (const { endpointId, organizationId } of owned) {
-        const isQuick = speed === 'quick';
-        const shareLeft =
-          (isQuick ? null : shares.get(organizationId)) ?? traffic.shareLeft(organizationId, speed);
-        // What the share of a quick endpoint lacks at the moment may wait.
-        const allowed = isQuick && shareLeft > 0 ? Infinity : shareLeft;
+        const allowed = lefts.get(organizationId) ?? this.leftOf(organizationId, endpointId);
         const given = Math.min(share, free, left, this.roomOf(endpointId), allowed);
         if (allowed <= 0) this.withheld.set(endpointId, organizationId);
         if (given <= 0) continue;
-        if (!isQuick) shares.set(organizationId, shareLeft - given);
+        lefts.set(organizationId, allowed - given);
         room.set(endpointId, given);
         free -= given;
         left -= given;
@@ -137,12 +139,21 @@ export class Claims {
     return room;
   }
 
+  /** What the organization may still take of slots, and of places in the waiting room if the endpoint is quick. */
+  private leftOf(organizationId: string, endpointId: string): number {
+    const { traffic, waiting } = this.deps;
+    const speed = traffic.speedOf(endpointId);
+    const share = traffic.shareLeft(organizationId, speed);
+    // What the share of a quick endpoint lacks at the moment may wait.
+    if (speed !== 'quick' || share === 0) return share;
+    const places = waiting.refillOf(organizationId);
+    return places === 0 ? 0 : share + places;
+  }
+
   /** Whether an endpoint that was left still waits for the share of its organization. */
   private isWithheld(endpointId: string): boolean {
-    const { traffic } = this.deps;
     const organizationId = this.withheld.get(endpointId);
-    if (organizationId === undefined) return false;
-    return traffic.shareLeft(organizationId, traffic.speedOf(endpointId)) === 0;
+    return organizationId !== undefined && this.leftOf(organizationId, endpointId) === 0;
   }
 
   private roomOf(endpointId: string): number {

@@ -4,7 +4,7 @@ import { until } from '@pis/local-servers/testing';
 import { deliveryOf, type FanOut, type Outcome } from '@pis/webhook-deliveries';
 import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
-import { type Ticket, Traffic } from './traffic.js';
+import { type OwnedEndpoint, type Ticket, Traffic } from './traffic.js';
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
 /** A clock by which no attempt lasts too long, however slow the machine is. */
@@ -241,6 +241,56 @@ describe('An endpoint that turns slow while its deliveries are claimed', () => {
     expect(attempts).toBe(0);
     expect(traffic.inFlight).toBe(0);
     attempting.resolve();
+    await engine.stop();
+  });
+});
+
+describe('An organization whose attempts hang beyond its share', () => {
+  it('does not keep the due deliveries of others from being claimed, however many of its own wait', async () => {
+    const traffic = new Traffic({ ...limits, ...slotsOf() }, standingStill);
+    const answerQuickly = (owned: OwnedEndpoint) => {
+      const ticket = traffic.begin(owned);
+      traffic.attempted(ticket, 'answered', true);
+      traffic.end(ticket);
+    };
+    const organizationId = randomUUID();
+    const endpoints = Array.from({ length: 20 }, (_, n) => `endpoint ${n}`);
+    for (const endpointId of endpoints) answerQuickly({ endpointId, organizationId });
+    const another = { endpointId: 'another', organizationId: randomUUID() };
+    answerQuickly(another);
+    for (let n = 0; n < slotsOf().underWayPerOrganizationMax; n += 1)
+      traffic.begin({ endpointId: `hanging ${n % 9}`, organizationId });
+    let isDue = false;
+    const claimed: string[] = [];
+    const engine = new DeliveryEngine({
+      table: {
+        due: (_, { except }) =>
+          Promise.resolve({
+            endpoints: isDue && !except.includes('another') ? [another] : [],
+            nextDueAt: null,
+          }),
+        claim({ room }) {
+          claimed.push(...room.keys());
+          isDue = false;
+          return Promise.resolve([]);
+        },
+        insert: (events) => Promise.resolve(new Set(events.flatMap(({ fanOut }) => idsOf(fanOut)))),
+        record: () => Promise.resolve(),
+        ...{ retake: unexpected, leased: unexpected, failExpired: unexpected },
+      },
+      traffic,
+      attempt: unexpected,
+      now: () => new Date(),
+      windowMinMs: 1,
+      logError: () => undefined,
+      limits: { ...limits, pollMaxMs: 10 },
+    });
+    engine.start();
+    for (const endpointId of endpoints)
+      for (let n = 0; n < limits.waitingPerEndpointMax; n += 1)
+        await engine.deliver({ ...fanOutTo(endpointId), organizationId });
+    isDue = true;
+    await until(() => claimed.includes('another'), { timeoutMs: 20_000 });
     await engine.stop();
   });
 });

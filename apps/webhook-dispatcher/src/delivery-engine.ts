@@ -180,7 +180,7 @@ export class DeliveryEngine {
     if (this.stopping.signal.aborted || this.atWork.has(deliveryId)) return null;
     const ticket = this.traffic.tryBegin(receiver);
     const waits =
-      ticket === null && this.traffic.isQuick(endpointId) && this.waiting.tryReserve(endpointId);
+      ticket === null && this.traffic.isQuick(endpointId) && this.waiting.tryReserve(receiver);
     if (ticket === null && !waits) return null;
     this.atWork.add(deliveryId);
     return ticket ?? 'waiting';
@@ -189,12 +189,12 @@ export class DeliveryEngine {
   /** Begins a delivery that has a place, if it was stored and is ours. */
   private async take(place: Ticket | 'waiting', work: ClaimedWork, isOurs: boolean): Promise<void> {
     const { id, endpointId } = work.delivery;
-    if (place === 'waiting') this.waiting.giveUp(endpointId);
+    if (place === 'waiting') this.waiting.giveUp(work.delivery);
     if (!isOurs) {
       this.ended(id);
       if (place !== 'waiting') this.leave(place);
     } else if (place === 'waiting') {
-      this.waiting.enter(endpointId, work);
+      this.waiting.enter(work.delivery, work);
       this.admit();
       if (this.stopping.signal.aborted) this.giveBack(endpointId);
     } else await this.work(place, work);
@@ -378,7 +378,7 @@ export class DeliveryEngine {
     this.atWork.add(id);
     const ticket = this.traffic.tryBegin(work.delivery);
     if (ticket !== null) this.track(this.work(ticket, work));
-    else if (this.traffic.isQuick(endpointId)) this.waiting.enter(endpointId, work);
+    else if (this.traffic.isQuick(endpointId)) this.waiting.enter(work.delivery, work);
     else if (this.traffic.room(endpointId) > 0)
       this.track(this.work(this.traffic.begin(work.delivery), work));
     else {

@@ -96,6 +96,7 @@ export const dispatcherLimits = {
     endpointsMax: 10_000,
     waitingMax: 1_024,
     waitingPerEndpointMax: 64,
+    waitingPerOrganizationMax: 512,
     batchMax: 256,
     dueEndpointsMax: 256,
     /** Part of the lease's margin. The rest covers the response and its record. */
