@@ -1,6 +1,7 @@
 /** The head of the log while polls answer late. */
 import { until } from '@pis/local-servers/testing';
 import { type Position, beginning } from '../port.js';
+import { eventToAppend } from '../testing/conformance-kit.js';
 import { LogHead } from './log-head.js';
 
 const timeoutMs = 10_000;
@@ -13,6 +14,7 @@ describe('the known head of the log', () => {
   beforeEach(() => {
     polls = [];
     head = new LogHead({
+      own: { eventsMax: 3, bytesMax: 1_000_000 },
       readHead: () => {
         const poll = Promise.withResolvers<Position>();
         polls.push(poll);
@@ -70,5 +72,74 @@ describe('the known head of the log', () => {
     await answer(at(5));
     head.reached(at(6));
     expect(head.bell.rung).toBe(rung + 2);
+  });
+
+  const event = (place: number) => ({
+    ...eventToAppend(),
+    streamId: 'payment-1',
+    revision: place,
+    position: at(place),
+  });
+  const pageAfter = (place: number) => head.pageAfter(at(place), undefined, 10);
+
+  it('has the events of this process, and says whether the log goes on', () => {
+    const own = [event(7), event(8)];
+    head.appended(at(6), own);
+    head.reached(at(8));
+    expect(pageAfter(5)).toBeNull();
+    expect(pageAfter(6)).toEqual({ events: own, position: at(8), isLast: true });
+    expect(pageAfter(7)).toEqual({ events: own.slice(1), position: at(8), isLast: true });
+    expect(pageAfter(8)).toBeNull();
+    head.reached(at(9));
+    expect(pageAfter(7)).toMatchObject({ isLast: false });
+    // Position 9 is of another process.
+    head.appended(at(9), [event(10)]);
+    expect(pageAfter(7)).toBeNull();
+  });
+
+  it('has no event of a log that was restored from an older backup', async () => {
+    head.appended(at(6), [event(7)]);
+    head.reached(at(7));
+    await answer(at(7));
+    head.appended(at(7), [event(8)]);
+    expect(pageAfter(6)).not.toBeNull();
+    await answer(at(4));
+    expect(pageAfter(6)).toBeNull();
+  });
+
+  it('keeps no event for those who subscribe later', async () => {
+    head.appended(at(6), [event(7)]);
+    head.reached(at(7));
+    await answer(at(7));
+    await answer(at(7));
+    expect(pageAfter(6)).toBeNull();
+  });
+
+  it('has no event once the store was unavailable', async () => {
+    const poll = polls.at(-1);
+    head.appended(at(6), [event(7)]);
+    poll?.reject(new Error('unavailable'));
+    await until(() => polls.length === 2, { timeoutMs });
+    expect(pageAfter(6)).toBeNull();
+  });
+
+  it('has no event after an append with an unknown outcome', () => {
+    head.appended(at(6), [event(7)]);
+    head.forget();
+    expect(pageAfter(6)).toBeNull();
+  });
+
+  it('wakes for a notification during an append when the append has ended', async () => {
+    const append = Promise.withResolvers<void>();
+    const { rung } = head.bell;
+    const appending = head.whileAppending(() => append.promise);
+    head.notified(at(7));
+    head.notified(at(6));
+    expect(head.bell.rung).toBe(rung);
+    append.reject(new Error('refused'));
+    await expect(appending).rejects.toThrow('refused');
+    expect(head.bell.rung).toBe(rung + 1);
+    head.reached(at(7));
+    expect(head.bell.rung).toBe(rung + 1);
   });
 });

@@ -42,6 +42,9 @@ export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoade
   readonly pageMax: number;
   /** Positions read for one page, at most, however few events match. */
   readonly pagePositionsMax: number;
+  /** Events of this process that its subscriptions need not read back, and their approximate size, at most. */
+  readonly ownEventsMax: number;
+  readonly ownBytesMax: number;
   /** How often the head of the log is polled with and without notifications. */
   readonly pollIntervalMs: number;
   readonly pollWithoutListenIntervalMs: number;
@@ -61,6 +64,8 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   partitionEvents: partitionEventsDefault,
   pageMax: 500,
   pagePositionsMax: 5_000,
+  ownEventsMax: 1_000,
+  ownBytesMax: 4_000_000,
   pollIntervalMs: 2_000,
   pollWithoutListenIntervalMs: 200,
   subscriptionPollIntervalMs: 30_000,
@@ -80,17 +85,23 @@ export function postgresEventStore({
     readHead: () => lastPosition(query),
     intervalMs: () =>
       listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs,
+    own: { eventsMax: limits.ownEventsMax, bytesMax: limits.ownBytesMax },
   });
-  const commits = new AppendQueue(async (batch) => {
-    try {
-      const outcomes = await writeBatch(query, batch, limits);
-      for (const outcome of outcomes) if (outcome.done) head.reached(outcome.position);
-      return outcomes;
-    } catch (error) {
-      head.forget();
-      throw error;
-    }
-  }, limits);
+  const commits = new AppendQueue(
+    (batch) =>
+      head.whileAppending(async () => {
+        try {
+          const outcomes = await writeBatch(query, batch, limits);
+          if (head.isFollowed) noteOwn(head, batch, outcomes);
+          for (const outcome of outcomes) if (outcome.done) head.reached(outcome.position);
+          return outcomes;
+        } catch (error) {
+          head.forget();
+          throw error;
+        }
+      }),
+    limits,
+  );
   const loader = new StreamLoader((parts) => readParts(query, parts), limits);
   const listener = new Listener({
     channel: 'pis_events',
@@ -98,7 +109,7 @@ export function postgresEventStore({
       listenConnectionString === undefined
         ? pool.options
         : { connectionString: listenConnectionString },
-    onNotification: (position) => head.reached(positionOf(position)),
+    onNotification: (position) => head.notified(positionOf(position)),
     onListening: () => head.forget(),
     retryInitialMs: limits.retryInitialMs,
     retryMaxMs: limits.retryMaxMs,
@@ -156,9 +167,11 @@ export function postgresEventStore({
       listener.start();
       head.start();
       const { retryInitialMs, retryMaxMs } = limits;
-      return pagedSubscription(
+      const pages = pagedSubscription(
         {
-          readLog: (page) => readLog(query, limits, page),
+          readLog: async (page) =>
+            head.pageAfter(page.after, page.streamPrefixes, page.pageMax ?? limits.pageMax) ??
+            readLog(query, limits, page),
           bell: head.bell,
           pollIntervalMs: () => limits.subscriptionPollIntervalMs,
           retryInitialMs,
@@ -166,6 +179,7 @@ export function postgresEventStore({
         },
         { ...options, signal: AbortSignal.any([signal, closing.signal]) },
       );
+      return head.followed(pages);
     },
 
     async ping() {
@@ -182,7 +196,14 @@ export function postgresEventStore({
 }
 
 type Outcome =
-  | { readonly done: true; readonly revision: number; readonly position: string }
+  | {
+      readonly done: true;
+      readonly revision: number;
+      /** Of its last event. */
+      readonly position: string;
+      /** Whether this append has written the events, and not an earlier one of the same ids. */
+      readonly isNew: boolean;
+    }
   | { readonly done: false; readonly actual: number | 'noStream' };
 
 async function writeBatch(
@@ -197,14 +218,39 @@ async function writeBatch(
     append: () => query<sql.AppendRow>(sql.appendEvents, parameters),
   });
   const outcomes: Outcome[] = [];
-  for (const { append, done, at_revision, at_position } of rows) {
+  for (const { append, done, at_revision, at_position, is_new } of rows) {
     const revision = Number(at_revision);
     outcomes[append] =
       done && at_position !== null
-        ? { done: true, revision, position: positionOf(at_position) }
+        ? { done: true, revision, position: positionOf(at_position), isNew: is_new }
         : { done: false, actual: revision < 0 ? 'noStream' : revision };
   }
   return outcomes;
+}
+
+/** A batch gives its new events positions one after the other, in its order. */
+function noteOwn(
+  head: LogHead,
+  batch: readonly ProposedAppend[],
+  outcomes: readonly Outcome[],
+): void {
+  const written = batch.flatMap(({ streamId, events }, append) => {
+    const outcome = outcomes[append];
+    if (outcome?.done !== true || !outcome.isNew) return [];
+    const first = placeOf(outcome.position) - BigInt(events.length - 1);
+    const firstRevision = outcome.revision - events.length + 1;
+    return events.map((event, offset) =>
+      recordedEvent({
+        ...event,
+        streamId,
+        revision: firstRevision + offset,
+        position: positionOf(String(first + BigInt(offset))),
+      }),
+    );
+  });
+  const [first] = written;
+  if (first === undefined) return;
+  head.appended(positionOf(String(placeOf(first.position) - 1n)), written);
 }
 
 /** The parameters of append_events, see the migration. JSON.stringify leaves no line feed in a text. */

@@ -14,6 +14,8 @@ export interface AppendRow {
   readonly done: boolean;
   readonly at_revision: string;
   readonly at_position: string | null;
+  /** Whether this statement has written it. False also when an earlier append of the same ids has. */
+  readonly is_new: boolean;
 }
 
 export interface EventRow {
@@ -32,10 +34,13 @@ export type LogRow = { readonly head: string } & (EventRow | { readonly position
 const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::text AS id, e.type,
   e.data::text AS data, e.metadata::text AS metadata`;
 
+/** The head is locked by this statement first, so positions after it are new. The function depends on it to be called later. */
 export const appendEvents: Statement = {
   name: 'pis_append_events',
-  text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position
-    FROM append_events($1::json, $2, $3)`,
+  text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position,
+      coalesce(at_position > h.position, false) AS is_new
+    FROM (SELECT position FROM event_log_head FOR UPDATE) h
+    CROSS JOIN LATERAL append_events(CASE WHEN h.position IS NOT NULL THEN $1::json END, $2, $3)`,
 };
 
 /** The number of the requested part, counted from 1. */
