@@ -25,10 +25,12 @@ const webhooksOfPayment = 3;
 /** The key of the demo organization. */
 const originatorId = '00000000-0000-4000-8000-00000000de01';
 const measured = 3;
-/** The request reads the first three, and the executor the payment. */
-const readsOfPayment = ['contact', 'organization', 'originator', 'payment'];
+/** The request reads them. */
+const readsOfRequest = ['contact', 'organization', 'originator'];
 
 interface Adapter {
+  /** Of the executor. Its process has created the payment, but EventStoreDB may tell subscribers before it answers the append. */
+  readonly readsOfPaymentMax: number;
   readonly variables: Readonly<Record<string, string>>;
   /** Replaces the configured store. */
   readonly store?: EventStore;
@@ -38,6 +40,7 @@ interface Adapter {
 const eventStoreDb = (client: string) => async (): Promise<Adapter> => {
   const server = await startEventStoreDbStandIn();
   return {
+    readsOfPaymentMax: 1,
     variables: {
       PIS_EVENT_STORE: 'eventstoredb',
       EVENTSTOREDB_URL: server.url,
@@ -48,8 +51,11 @@ const eventStoreDb = (client: string) => async (): Promise<Adapter> => {
 };
 
 const adapters: readonly (readonly [string, () => Promise<Adapter>])[] = [
-  ['in memory', () => Promise.resolve({ variables: {}, store: memoryEventStore() })],
-  ['on PostgreSQL', () => Promise.resolve({ variables: {} })],
+  [
+    'in memory',
+    () => Promise.resolve({ readsOfPaymentMax: 0, variables: {}, store: memoryEventStore() }),
+  ],
+  ['on PostgreSQL', () => Promise.resolve({ readsOfPaymentMax: 0, variables: {} })],
   ['on EventStoreDB', eventStoreDb('eventstore')],
   ['on EventStoreDB by the successor of its client', eventStoreDb('kurrent')],
 ];
@@ -65,9 +71,10 @@ it.each(
     histories.map(([when, delayMs]) => [when, name, open, delayMs] as const),
   ),
 )(
-  'a payment with three webhooks that the bank confirms %s takes 3 appends and 4 reads, and a delivery no read: %s',
+  'a payment with three webhooks that the bank confirms %s takes 3 appends and 3 or 4 reads, and a delivery no read: %s',
   async (_when, _name, open, railDelayMs) => {
-    await using system = await startSystem(await open(), railDelayMs);
+    const adapter = await open();
+    await using system = await startSystem(adapter, railDelayMs);
     await system.lifecycle();
     for (let payments = 0; payments < measured; payments += 1) {
       system.counted();
@@ -75,8 +82,10 @@ it.each(
       const { all, endpoints, readOf } = system.counted();
       expect(all?.appends).toBe(3);
       // A failure names the stream that was read besides.
-      expect(readOf.sort()).toEqual(readsOfPayment);
-      expect(all?.reads).toBe(readsOfPayment.length);
+      const ofRequest = readOf.filter((category) => category !== 'payment');
+      expect(ofRequest.sort()).toEqual(readsOfRequest);
+      expect(readOf.length - ofRequest.length).toBeLessThanOrEqual(adapter.readsOfPaymentMax);
+      expect(all?.reads).toBe(readOf.length);
       expect(endpoints?.reads).toBe(0);
     }
   },

@@ -122,7 +122,7 @@ export class PaymentExecution {
     let queued: Transfer | null = null;
     try {
       await this.options.payments.againOnConflict(paymentId, async (tries) => {
-        const known = due !== undefined && tries === 1 ? this.knownQueued(paymentId) : null;
+        const known = tries === 1 ? this.knownQueued(paymentId) : null;
         const current = known ?? (await this.options.payments.load(paymentId));
         queued = current.state.status === 'QUEUED' ? this.transferOf(current.state) : null;
         await this.step(current, cause, due);

@@ -28,6 +28,7 @@ import {
 } from '@pis/domain';
 import {
   type CommandContext,
+  type EventStore,
   type Loaded,
   repository,
   StoreUnavailable,
@@ -36,6 +37,7 @@ import {
 import { KeyDestroyed, type Keyring, openBankCodes, ownerOf } from '@pis/keyring';
 import { v5 as uuidV5 } from 'uuid';
 import { type Drafted, draftOf, type OfferedRails, partyOf, RailChoice } from './payment-draft.js';
+import { noteCreated } from './recent-transfers.js';
 import {
   type BankUseCaseOptions,
   type InvalidRequest,
@@ -78,6 +80,7 @@ export function paymentIdOf(organizationId: string, idempotencyKey: string): str
 }
 
 export class PaymentCreation {
+  private readonly store: EventStore;
   private readonly payments;
   private readonly organizations;
   private readonly originators;
@@ -88,6 +91,7 @@ export class PaymentCreation {
 
   constructor(options: PaymentCreationOptions) {
     const { store, states, keyring, ownWrites } = options;
+    this.store = store;
     this.keyring = keyring;
     this.railChoice = new RailChoice(options);
     this.payments = repository(store, payments);
@@ -116,6 +120,8 @@ export class PaymentCreation {
       const queued = await this.payments.record(paymentId, nothing, [command], context);
       // Everything that the domain refuses was checked above: a refusal is a fault of ours.
       if ('refused' in queued) throw new Error(`a valid payment was refused: ${queued.refused}`);
+      const { state, revision, lastEvent } = queued;
+      if (state !== null) noteCreated(this.store, { owner: 'payment', state, revision, lastEvent });
       this.ownWrites.note('payments', organizationId, queued.position);
       return { paymentId, replayed: false };
     } catch (error) {

@@ -6,7 +6,7 @@
  * another event at the remembered revision, and an append there would succeed.
  */
 import type { Payment, PaymentState, TransferOwner } from '@pis/domain';
-import type { Loaded } from '@pis/event-store';
+import type { EventStore, Loaded } from '@pis/event-store';
 
 /** A transfer that exists, at a revision. */
 export interface LoadedTransfer extends Loaded<PaymentState> {
@@ -51,6 +51,18 @@ export class RecentTransfers {
     if (this.transfers.size > this.max && oldest !== undefined) this.transfers.delete(oldest);
   }
 
+  /**
+   * Another part of this process has just created the transfer. Those are half of all at most: many of them must not push out
+   * the transfers under way.
+   */
+  created(loaded: LoadedTransfer): void {
+    for (const [transferId, { atMs }] of this.transfers) {
+      if (this.nowMs() - atMs <= this.forMs) break;
+      this.transfers.delete(transferId);
+    }
+    if (this.transfers.size < this.max / 2) this.noted(loaded);
+  }
+
   /** Null when none is known. */
   find(transferId: string): LoadedTransfer | null {
     const known = this.transfers.get(transferId);
@@ -61,4 +73,16 @@ export class RecentTransfers {
   clear(): void {
     this.transfers.clear();
   }
+}
+
+/** What moves the transfers of a store in this process. An app that only creates them remembers none. */
+const ofStores = new WeakMap<EventStore, RecentTransfers>();
+
+export function register(store: EventStore, recent: RecentTransfers): void {
+  ofStores.set(store, recent);
+}
+
+/** The transfer was just created. If it is moved in this process, too, that needs no read. */
+export function noteCreated(store: EventStore, loaded: LoadedTransfer): void {
+  ofStores.get(store)?.created(loaded);
 }

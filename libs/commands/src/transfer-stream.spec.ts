@@ -17,6 +17,7 @@ import {
 } from '@pis/event-store';
 import { countingStore } from '@pis/event-store/testing';
 import { testKeyring } from '@pis/keyring/testing';
+import { noteCreated } from './recent-transfers.js';
 import { TransferMissing, TransferStream } from './transfer-stream.js';
 
 const keyring = testKeyring();
@@ -37,11 +38,22 @@ function processes(count: number, log = new MemoryLog()) {
   });
 }
 
+type Process = ReturnType<typeof processes>[number];
+
 async function queue(store: EventStore): Promise<string> {
   const paymentId = randomUUID();
   const data = paymentExample({ paymentId });
   const by = systemContext('test');
   await repository(store, payment).create(paymentId, { type: 'QueuePayment', at, data }, by);
+  return paymentId;
+}
+
+/** As the API creates it. */
+async function created(store: EventStore): Promise<string> {
+  const paymentId = await queue(store);
+  const { state, ...loaded } = await repository(store, payment).load(paymentId);
+  if (state === null) throw new Error('it was just created');
+  noteCreated(store, { owner: 'payment', state, ...loaded });
   return paymentId;
 }
 
@@ -174,6 +186,31 @@ describe('a transfer at the bank', () => {
     store.counted();
     await stream.apply(old, {}, confirm);
     expect(store.counted().reads).toBe(1);
+  });
+
+  it('is known to the stream of its process when it was just created', async () => {
+    const [here, elsewhere] = processes(2) as [Process, Process];
+    const paymentId = await created(here.store);
+    for (const { store } of [here, elsewhere]) store.counted();
+    await here.stream.apply(paymentId, {}, () => [process]);
+    expect(here.store.counted()).toMatchObject({ appends: 1, reads: 0 });
+    await elsewhere.stream.apply(paymentId, {}, confirm);
+    expect(elsewhere.store.counted()).toMatchObject({ appends: 1, reads: 1 });
+  });
+
+  it('does not push out transfers under way when it was just created', async () => {
+    const store = countingStore(sealedStore(memoryEventStore(), keyring));
+    let nowMs = 0;
+    const options = { rememberedMax: 4, nowMs: () => nowMs };
+    const stream = new TransferStream(store, 'system:test', options);
+    const underWay = [await queue(store), await queue(store)];
+    for (const paymentId of underWay) await stream.apply(paymentId, {}, () => [process]);
+    const waiting = await created(store);
+    expect(stream.remembered(waiting)).toBeNull();
+    nowMs += 3_600_000;
+    // The others are too old by now.
+    const later = await created(store);
+    expect(stream.remembered(later)?.state).toMatchObject({ paymentId: later, status: 'QUEUED' });
   });
 
   it('is remembered in bounded memory', async () => {

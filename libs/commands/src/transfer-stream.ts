@@ -30,6 +30,7 @@ import {
   type LoadedTransfer,
   RecentTransfers,
   type RecentTransfersOptions,
+  register,
 } from './recent-transfers.js';
 
 export type { LoadedTransfer } from './recent-transfers.js';
@@ -58,6 +59,7 @@ export class TransferStream {
       collection: repository(store, collection),
     } satisfies Record<TransferOwner, unknown>;
     this.recent = new RecentTransfers(options);
+    register(store, this.recent);
   }
 
   /** What the store has: never a remembered state. @throws StoreUnavailable, TransferMissing */
