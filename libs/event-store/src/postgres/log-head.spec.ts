@@ -138,6 +138,9 @@ describe('the known head of the log', () => {
     expect(head.bell.rung).toBe(rung);
     append.reject(new Error('refused'));
     await expect(appending).rejects.toThrow('refused');
+    // The caller of the append goes first.
+    expect(head.bell.rung).toBe(rung);
+    await new Promise((resolve) => setImmediate(resolve));
     expect(head.bell.rung).toBe(rung + 1);
     head.reached(at(7));
     expect(head.bell.rung).toBe(rung + 1);

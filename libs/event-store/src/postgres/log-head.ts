@@ -1,8 +1,8 @@
 /**
  * How far the log is known to reach, for all subscriptions of a store: it wakes them when there is more to read, and only
- * then. It also has what this process has appended at the end. An append of this process is known before its notification arrives, and a notification may be lost, so the
- * head is also polled. With a page read for each subscription and each notification, an idle process queried PostgreSQL
- * many times a second for nothing, and a busy one read everything twice.
+ * then. It also has what this process has appended at the end. An append of this process is known before its notification
+ * arrives, and a notification may be lost, so the head is also polled. With a page read for each subscription and each
+ * notification, an idle process queried PostgreSQL many times a second for nothing, and a busy one read everything twice.
  */
 import { Bell, pause } from '@pis/postgres';
 import type { SubscribedPage } from '../paged-subscription.js';
@@ -21,8 +21,8 @@ export interface LogHeadOptions {
 export class LogHead {
   readonly bell = new Bell();
   readonly #stopping = new AbortController();
-  #running: Promise<void> | null = null;
   readonly #own: OwnAppends;
+  #running: Promise<void> | null = null;
   #known: Position = beginning;
   #followers = 0;
   /** Since the last poll. */
@@ -87,16 +87,21 @@ export class LogHead {
     else if (position > this.#notified) this.#notified = position;
   }
 
-  /** Notifications wait until the append is answered, or until the next poll finds what they tell. One append at a time. */
+  /**
+   * What is notified meanwhile counts once the append is answered, and its callers go first: whoever follows the log has more
+   * to do than an API that answers its client. Or the next poll finds it. One append at a time.
+   */
   async whileAppending<Answer>(append: () => Promise<Answer>): Promise<Answer> {
     this.#isAppending = true;
     try {
       return await append();
     } finally {
-      this.#isAppending = false;
-      const position = this.#notified;
-      this.#notified = beginning;
-      this.reached(position);
+      setImmediate(() => {
+        this.#isAppending = false;
+        const position = this.#notified;
+        this.#notified = beginning;
+        this.reached(position);
+      });
     }
   }
 

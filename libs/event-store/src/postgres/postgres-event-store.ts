@@ -93,7 +93,7 @@ export function postgresEventStore({
         try {
           const outcomes = await writeBatch(query, batch, limits);
           if (head.isFollowed) noteOwn(head, batch, outcomes);
-          for (const outcome of outcomes) if (outcome.done) head.reached(outcome.position);
+          for (const outcome of outcomes) if (outcome.done) head.notified(outcome.position);
           return outcomes;
         } catch (error) {
           head.forget();
