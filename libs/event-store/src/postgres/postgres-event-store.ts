@@ -92,7 +92,7 @@ export function postgresEventStore({
       head.whileAppending(async () => {
         try {
           const outcomes = await writeBatch(query, batch, limits);
-          if (head.isFollowed) noteOwn(head, batch, outcomes);
+          if (head.isFollowed) noteOwn(head, batch, outcomes, limits.ownEventsMax);
           for (const outcome of outcomes) if (outcome.done) head.notified(outcome.position);
           return outcomes;
         } catch (error) {
@@ -217,6 +217,7 @@ async function writeBatch(
     partitionEvents,
     append: () => query<sql.AppendRow>(sql.appendEvents, parameters),
   });
+  if (rows.length !== batch.length) throw new StoreUnavailable('the log has no head');
   const outcomes: Outcome[] = [];
   for (const { append, done, at_revision, at_position, is_new } of rows) {
     const revision = Number(at_revision);
@@ -228,29 +229,33 @@ async function writeBatch(
   return outcomes;
 }
 
-/** A batch gives its new events positions one after the other, in its order. */
+/** A batch gives its new events positions one after the other, in its order. Only the last `max` are kept. */
 function noteOwn(
   head: LogHead,
   batch: readonly ProposedAppend[],
   outcomes: readonly Outcome[],
+  max: number,
 ): void {
-  const written = batch.flatMap(({ streamId, events }, append) => {
-    const outcome = outcomes[append];
-    if (outcome?.done !== true || !outcome.isNew) return [];
-    const first = placeOf(outcome.position) - BigInt(events.length - 1);
-    const firstRevision = outcome.revision - events.length + 1;
-    return events.map((event, offset) =>
-      recordedEvent({
-        ...event,
-        streamId,
-        revision: firstRevision + offset,
-        position: positionOf(String(first + BigInt(offset))),
-      }),
-    );
-  });
+  const written = batch
+    .flatMap(({ streamId, events }, append) => {
+      const outcome = outcomes[append];
+      if (outcome?.done !== true || !outcome.isNew) return [];
+      const last = placeOf(outcome.position);
+      return events.map((event, index) => {
+        const behind = events.length - 1 - index;
+        const place = last - BigInt(behind);
+        return { ...event, streamId, revision: outcome.revision - behind, place };
+      });
+    })
+    .slice(-max);
   const [first] = written;
   if (first === undefined) return;
-  head.appended(positionOf(String(placeOf(first.position) - 1n)), written);
+  head.appended(
+    positionOf(String(first.place - 1n)),
+    written.map(({ place, ...event }) =>
+      recordedEvent({ ...event, position: positionOf(String(place)) }),
+    ),
+  );
 }
 
 /** The parameters of append_events, see the migration. JSON.stringify leaves no line feed in a text. */

@@ -73,6 +73,22 @@ describe('the event store when PostgreSQL fails', () => {
   );
 
   it(
+    'reports a log that is being restored, and has no head yet, as StoreUnavailable',
+    async () => {
+      const restored = await createTestDatabase();
+      const pool = openTestPool(restored.url, 2);
+      const store = postgresEventStore({ pool });
+      await pool.query('DELETE FROM event_log_head');
+      const append = store.append('payment-1', 'noStream', [eventToAppend()]);
+      await expect(append).rejects.toBeInstanceOf(StoreUnavailable);
+      await store.close();
+      await pool.end();
+      await restored.drop();
+    },
+    testTimeoutMs,
+  );
+
+  it(
     'reports a missing schema as StoreUnavailable',
     async () => {
       // Not template1: a connection to it keeps others from creating a database.

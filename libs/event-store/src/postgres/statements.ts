@@ -34,13 +34,16 @@ export type LogRow = { readonly head: string } & (EventRow | { readonly position
 const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::text AS id, e.type,
   e.data::text AS data, e.metadata::text AS metadata`;
 
-/** The head is locked by this statement first, so positions after it are new. The function depends on it to be called later. */
+/**
+ * The head is locked by this statement first, so positions after it are new. The function is called later, because its
+ * argument depends on the head: a comparison that no planner can decide in advance.
+ */
 export const appendEvents: Statement = {
   name: 'pis_append_events',
   text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position,
       coalesce(at_position > h.position, false) AS is_new
     FROM (SELECT position FROM event_log_head FOR UPDATE) h
-    CROSS JOIN LATERAL append_events(CASE WHEN h.position IS NOT NULL THEN $1::json END, $2, $3)`,
+    CROSS JOIN LATERAL append_events(CASE WHEN h.position >= 0 THEN $1::json END, $2, $3)`,
 };
 
 /** The number of the requested part, counted from 1. */
