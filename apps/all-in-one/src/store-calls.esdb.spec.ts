@@ -60,19 +60,22 @@ const adapters: readonly (readonly [string, () => Promise<Adapter>])[] = [
   ['on EventStoreDB by the successor of its client', eventStoreDb('kurrent')],
 ];
 
-/** How the bank's delay is set. With a delay it reviews the payment first, and reports the outcome later. */
+/**
+ * How the bank's delay is set. With a delay the executor waits first, which is no append: it reads the payment to see whether
+ * what it remembers of it is stale. Then the bank reports the outcome later.
+ */
 const histories = [
-  ['at once', '0'],
-  ['later', '200'],
+  ['at once', '0', 0],
+  ['later', '200', 1],
 ] as const;
 
 it.each(
   adapters.flatMap(([name, open]) =>
-    histories.map(([when, delayMs]) => [when, name, open, delayMs] as const),
+    histories.map(([when, delayMs, reads]) => [when, name, open, delayMs, reads] as const),
   ),
 )(
   'a payment with three webhooks that the bank confirms %s takes 3 appends and 3 or 4 reads, and a delivery no read: %s',
-  async (_when, _name, open, railDelayMs) => {
+  async (_when, _name, open, railDelayMs, readsToWait) => {
     const adapter = await open();
     await using system = await startSystem(adapter, railDelayMs);
     await system.lifecycle();
@@ -84,7 +87,9 @@ it.each(
       // A failure names the stream that was read besides.
       const ofRequest = readOf.filter((category) => category !== 'payment');
       expect(ofRequest.sort()).toEqual(readsOfRequest);
-      expect(readOf.length - ofRequest.length).toBeLessThanOrEqual(adapter.readsOfPaymentMax);
+      expect(readOf.length - ofRequest.length).toBeLessThanOrEqual(
+        adapter.readsOfPaymentMax + readsToWait,
+      );
       expect(all?.reads).toBe(readOf.length);
       expect(endpoints?.reads).toBe(0);
     }

@@ -43,6 +43,7 @@ export class RecentTransfers {
 
   /** The transfer was read or written just now. Remembered until it has left QUEUED and PROCESSING. */
   noted(loaded: LoadedTransfer): void {
+    this.dropOld();
     const { paymentId, status } = loaded.state;
     this.transfers.delete(paymentId);
     if (status !== 'QUEUED' && status !== 'PROCESSING') return;
@@ -53,14 +54,19 @@ export class RecentTransfers {
 
   /**
    * Another part of this process has just created the transfer. Those are half of all at most: many of them must not push out
-   * the transfers under way.
+   * the transfers under way. If the append was answered late, the transfer may be further by now.
    */
   created(loaded: LoadedTransfer): void {
+    this.dropOld();
+    if (this.transfers.has(loaded.state.paymentId)) return;
+    if (this.transfers.size < this.max / 2) this.noted(loaded);
+  }
+
+  private dropOld(): void {
     for (const [transferId, { atMs }] of this.transfers) {
-      if (this.nowMs() - atMs <= this.forMs) break;
+      if (this.nowMs() - atMs <= this.forMs) return;
       this.transfers.delete(transferId);
     }
-    if (this.transfers.size < this.max / 2) this.noted(loaded);
   }
 
   /** Null when none is known. */

@@ -198,6 +198,15 @@ describe('a transfer at the bank', () => {
     expect(elsewhere.store.counted()).toMatchObject({ appends: 1, reads: 1 });
   });
 
+  it('is remembered as it was read or written last, when its creation is answered late', async () => {
+    const [{ store, stream }] = processes(1) as [Process];
+    const paymentId = await queue(store);
+    const { state, ...loaded } = await repository(store, payment).load(paymentId);
+    await stream.apply(paymentId, {}, () => [process]);
+    noteCreated(store, { owner: 'payment', state: state as Payment, ...loaded });
+    expect(stream.remembered(paymentId)?.state.status).toBe('PROCESSING');
+  });
+
   it('does not push out transfers under way when it was just created', async () => {
     const store = countingStore(sealedStore(memoryEventStore(), keyring));
     let nowMs = 0;
