@@ -121,19 +121,8 @@ export class PaymentExecution {
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
     let queued: Transfer | null = null;
     try {
-      await this.options.payments.againOnConflict(paymentId, async (tries) => {
-        const known = tries === 1 ? this.knownQueued(paymentId, cause, due) : null;
-        if (known !== null) {
-          queued = this.transferOf(known.state);
-          const failure = await this.step(known, cause, due).then(() => null, failed);
-          const moved = await this.movedMeanwhile(known, failure);
-          if (moved === null && failure !== null) throw failure.error;
-          if (moved === null) return;
-          queued = null;
-          await this.step(moved, cause, due);
-          return;
-        }
-        const current = await this.options.payments.load(paymentId);
+      const suits = (known: LoadedTransfer) => this.isStart(known, cause, due);
+      await this.options.payments.work(paymentId, suits, async (current) => {
         queued = current.state.status === 'QUEUED' ? this.transferOf(current.state) : null;
         await this.step(current, cause, due);
       });
@@ -144,39 +133,16 @@ export class PaymentExecution {
   }
 
   /**
-   * Null unless it was QUEUED a short time ago. Then it is reviewed, and the claim that follows is an
-   * append: it fails if another executor was first. A message counts only for the event that is remembered: after a restore
-   * of the log a payment may have been created anew, with the same ID and another amount.
+   * Whether the remembered payment is reviewed as it is. The claim that follows is an append: it fails if another executor was
+   * first. A message must be about the remembered event: after a restore of the log, a payment may have been created again with
+   * the same ID and another amount.
    */
-  private knownQueued(
-    paymentId: string,
+  private isStart(
+    { state, lastEvent }: LoadedTransfer,
     { eventId }: Cause,
     due: PendingTransfer | undefined,
-  ): LoadedTransfer | null {
-    const known = this.options.payments.remembered(paymentId);
-    if (known?.state.status !== 'QUEUED') return null;
-    return due !== undefined || known.lastEvent?.id === eventId ? known : null;
-  }
-
-  /**
-   * The payment as the store has it, if it is not QUEUED any more. A decision to wait, or a failure, is no append, so it does
-   * not show that the remembered state was stale. Null after an append, and if the payment is QUEUED.
-   */
-  private async movedMeanwhile(
-    known: LoadedTransfer,
-    failure: Failure | null,
-  ): Promise<LoadedTransfer | null> {
-    const { payments } = this.options;
-    const { paymentId } = known.state;
-    // The attempt is repeated on what the store has.
-    if (
-      failure !== null &&
-      (isOurs(failure.error) || failure.error instanceof WrongExpectedRevision)
-    )
-      return null;
-    if (payments.remembered(paymentId) !== known) return null;
-    const current = await payments.load(paymentId);
-    return current.state.status === 'QUEUED' ? null : current;
+  ): boolean {
+    return state.status === 'QUEUED' && (due !== undefined || lastEvent?.id === eventId);
   }
 
   /**
@@ -459,12 +425,6 @@ export class PaymentExecution {
     return transferOf(payment, this.options.banks);
   }
 }
-
-interface Failure {
-  readonly error: unknown;
-}
-
-const failed = (error: unknown): Failure => ({ error });
 
 const ready: Readiness = { outcome: 'ready' };
 

@@ -53,8 +53,8 @@ export class RecentTransfers {
   }
 
   /**
-   * Another part of this process has just created the transfer. Those are half of all at most: many of them must not push out
-   * the transfers under way. If the append was answered late, the transfer may be further by now.
+   * Another part of this process has just created the transfer. Such transfers take at most half of the places, so that many of
+   * them cannot push out those under way. If the append was answered late, the transfer may have moved on by now.
    */
   created(loaded: LoadedTransfer): void {
     this.dropOld();

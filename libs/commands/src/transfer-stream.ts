@@ -25,6 +25,7 @@ import {
   type EventStore,
   type Loaded,
   repository,
+  WrongExpectedRevision,
 } from '@pis/event-store';
 import {
   type LoadedTransfer,
@@ -80,14 +81,6 @@ export class TransferStream {
     return [known, ...transferOwners.filter((owner) => owner !== known)];
   }
 
-  /**
-   * The transfer as it was read or written a short time ago, null when that is not known. It may be stale:
-   * whatever is final must be an append at its revision.
-   */
-  remembered(transferId: string): LoadedTransfer | null {
-    return this.recent.find(transferId);
-  }
-
   /** Forgets all states. Call it when the store was away: it may come back with another history. */
   forget(): void {
     this.recent.clear();
@@ -128,6 +121,32 @@ export class TransferStream {
       if (loaded !== undefined) return this.record(loaded, choose(loaded.state), cause);
       const recorded = await this.applyToRemembered(transferId, cause, choose);
       return recorded ?? this.record(...(await this.chosen(transferId, choose)), cause);
+    });
+  }
+
+  /**
+   * For work that does more than choose commands. It begins with the remembered state if `suits` allows that. A wait or a failure is
+   * no append, so it does not show that the state was stale: if the transfer has another status by then, the work is done on what
+   * the store has. Again on conflict.
+   */
+  work(
+    transferId: string,
+    suits: (remembered: LoadedTransfer) => boolean,
+    work: (current: LoadedTransfer) => Promise<void>,
+  ): Promise<void> {
+    return this.againOnConflict(transferId, async (tries) => {
+      const known = tries === 1 ? this.recent.find(transferId) : null;
+      if (known === null || !suits(known)) return work(await this.load(transferId));
+      const failure = await work(known).then(
+        () => null,
+        (error: unknown) => ({ error }),
+      );
+      const isConflict = failure?.error instanceof WrongExpectedRevision;
+      if (!isConflict && this.recent.find(transferId) === known) {
+        const current = await this.load(transferId);
+        if (current.state.status !== known.state.status) return work(current);
+      }
+      if (failure !== null) throw failure.error;
     });
   }
 

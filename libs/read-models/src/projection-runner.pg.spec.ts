@@ -126,7 +126,7 @@ describe('a projection', () => {
   const resting: Projection = {
     ...paymentsProjection,
     restMs: 10 * timeoutMs,
-    restlessPages: 0,
+    pagesBeforeRest: 0,
   };
 
   it.each([
@@ -174,7 +174,7 @@ describe('a projection', () => {
 
   it('rests only after so many pages, and again only so many after a quiet time', async () => {
     const pages: number[] = [];
-    const runner = startRunner(openPool(), { ...resting, restlessPages: 2 }, store, (events) => {
+    const runner = startRunner(openPool(), { ...resting, pagesBeforeRest: 2 }, store, (events) => {
       pages.push(events);
     });
     await shownAtOnce(runner);

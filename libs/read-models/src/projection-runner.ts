@@ -75,7 +75,7 @@ const releaseEveryMs = 10_000;
  * its pages need not be full while other streams grow, too. The difference between the clocks adds to it.
  */
 const restAgeMaxMs = 2_000;
-/** A time without a page of events that is called quiet. Pauses are shorter if there are ten payments per second. */
+/** A wait for events is called quiet from here on. At ten payments per second, waits are shorter. */
 const quietMs = 150;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
@@ -253,7 +253,7 @@ export class ProjectionRunner implements LocalProgress {
       if (failure !== null) this.options.onFailure?.(failure, false);
     };
     const from = { after: writer.position, streamPrefixes, pageMax, signal: until, onConnection };
-    const { restMs, restlessPages = 0 } = projection;
+    const { restMs, pagesBeforeRest = 0 } = projection;
     let pages = 0;
     let readyAtMs = performance.now();
     for await (const page of store.subscribe(from)) {
@@ -265,7 +265,7 @@ export class ProjectionRunner implements LocalProgress {
       if (tables.holdsAny && !isHolding) return true;
       if (page.events.length === 0) continue;
       pages = wasQuiet ? 1 : pages + 1;
-      if (restMs !== undefined && pages > restlessPages && isOfNow(page))
+      if (restMs !== undefined && pages > pagesBeforeRest && isOfNow(page))
         await this.rest(restMs, until);
       readyAtMs = performance.now();
     }

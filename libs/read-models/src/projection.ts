@@ -21,8 +21,8 @@ export interface Projection {
    * they change several times is written once. Nobody in the same process waits for the end of a rest. Default: 0.
    */
   readonly restMs?: number;
-  /** So many pages after a quiet time are followed by no rest. Default: 0. */
-  readonly restlessPages?: number;
+  /** How many pages after a quiet time are followed by no rest. Default: 0. */
+  readonly pagesBeforeRest?: number;
   /**
    * Called when rebuilt tables are about to replace the former ones, and may take its time. What it returns
    * is called in the transaction in which they do, and must be quick.
@@ -35,7 +35,7 @@ export interface Projection {
  * few payments in a quiet time is in the tables at once. At 50 payments per second, most pages, with their transactions,
  * are saved.
  */
-export const restOfLists = { restMs: 100, restlessPages: 8 };
+export const restOfLists = { restMs: 100, pagesBeforeRest: 8 };
 
 export interface Rebuilt {
   readonly startedAt: Date;

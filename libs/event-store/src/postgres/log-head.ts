@@ -1,27 +1,30 @@
 /**
  * How far the log is known to reach, for all subscriptions of a store: it wakes them when there is more to read, and only
- * then. It also has what this process has appended at the end. An append of this process is known before its notification
- * arrives, and a notification may be lost, so the head is also polled. With a page read for each subscription and each
- * notification, an idle process queried PostgreSQL many times a second for nothing, and a busy one read everything twice.
+ * then. An append of this process is known before its notification arrives, and a notification may be lost, so the head is
+ * also polled. With a page read for each subscription and each notification, an idle process queried PostgreSQL many times
+ * a second for nothing, and a busy one read everything twice.
+ *
+ * It also has the last events that this process has appended, so that its subscriptions need not read back what was
+ * written a moment ago. What always holds: these are all events of the log in their range, as they are stored, and their
+ * commit was answered. An append of another process in between begins a new range.
  */
 import { Bell, pause } from '@pis/postgres';
 import type { SubscribedPage } from '../paged-subscription.js';
 import { type LogPage, type Position, type RecordedEvent, beginning } from '../port.js';
-import type { RecentEventsLimits } from '../shared-log/recent-events.js';
-import { OwnAppends } from './own-appends.js';
+import { matching, RecentEvents, type RecentEventsLimits } from '../shared-log/recent-events.js';
 
 export interface LogHeadOptions {
   readonly readHead: () => Promise<Position>;
   /** Asked before each wait. */
   readonly intervalMs: () => number;
-  /** Of the events of this process that are kept. */
+  /** Bounds the events of this process that are kept. */
   readonly own: RecentEventsLimits;
 }
 
 export class LogHead {
   readonly bell = new Bell();
   readonly #stopping = new AbortController();
-  readonly #own: OwnAppends;
+  #own: RecentEvents | null = null;
   #running: Promise<void> | null = null;
   #known: Position = beginning;
   #followers = 0;
@@ -31,9 +34,7 @@ export class LogHead {
   /** Heard during an append. */
   #notified: Position = beginning;
 
-  constructor(private readonly options: LogHeadOptions) {
-    this.#own = new OwnAppends(options.own);
-  }
+  constructor(private readonly options: LogHeadOptions) {}
 
   /** Polls from now on. */
   start(): void {
@@ -65,19 +66,27 @@ export class LogHead {
     }
   }
 
-  /** This process has appended them, and their commit was answered. See OwnAppends. */
+  /**
+   * This process has appended them, and their commit was answered.
+   * @param before the position before the first of them
+   * @param events at positions one after the other
+   */
   appended(before: Position, events: readonly RecordedEvent[]): void {
-    this.#own.add(before, events);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    if (this.#own?.end !== before) this.#own = new RecentEvents(before, this.options.own);
+    this.#own.add({ events, position: last.position });
     this.#hasAppended = true;
   }
 
-  /** The page that a read would find, if all of it is known. */
+  /** The page that a read would find; null if its events are not known. */
   pageAfter(
     after: Position,
     streamPrefixes: readonly string[] | undefined,
     pageMax: number,
   ): SubscribedPage | null {
-    const page = this.#own.pageAfter(after, streamPrefixes, pageMax);
+    if (this.#own === null || after < this.#own.start) return null;
+    const page = this.#own.pageAfter(after, matching(streamPrefixes), pageMax);
     return page === null ? null : { ...page, isLast: page.position >= this.#known };
   }
 
@@ -88,8 +97,8 @@ export class LogHead {
   }
 
   /**
-   * What is notified meanwhile counts once the append is answered, and its callers go first: whoever follows the log has more
-   * to do than an API that answers its client. Or the next poll finds it. One append at a time.
+   * Notifications during the append take effect once it is answered, or when the next poll finds what they tell. Its callers
+   * go first: an API should not answer its client after the followers of the log, who have more to do. One append at a time.
    */
   async whileAppending<Answer>(append: () => Promise<Answer>): Promise<Answer> {
     this.#isAppending = true;
@@ -107,12 +116,12 @@ export class LogHead {
 
   /** The log may have anything by now: an append has an unknown outcome, or notifications may have been lost. */
   forget(): void {
-    this.#own.forget();
+    this.#own = null;
     this.#moveTo(beginning);
   }
 
   #moveTo(position: Position): void {
-    if (position < this.#known) this.#own.forget();
+    if (position < this.#known) this.#own = null;
     this.#known = position;
     this.bell.ring();
   }
@@ -124,12 +133,12 @@ export class LogHead {
       await pause(intervalMs(), signal);
       if (signal.aborted) return;
       // Whoever subscribes later may have come because the log was restored.
-      if (!this.#hasAppended) this.#own.forget();
+      if (!this.#hasAppended) this.#own = null;
       this.#hasAppended = false;
       const before = this.#known;
       // Subscriptions notice themselves that the store is unavailable, and read again when it is back.
       const head = await readHead().catch(() => {
-        this.#own.forget();
+        this.#own = null;
         return before;
       });
       // An answer from before an append that is known by now says nothing new.
