@@ -212,7 +212,7 @@ export class PaymentExecution {
       return this.end(current, erasedFailure(instruction), cause);
     const reviewInMs = this.reviewInMs(current.state);
     if (reviewInMs > 0) {
-      await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs });
+      await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs, isExact: true });
       return;
     }
     const rejection = await rejectionBeforeRail(instruction, state, directory);
