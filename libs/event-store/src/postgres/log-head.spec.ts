@@ -1,6 +1,6 @@
 /** The head of the log while polls answer late. */
 import { until } from '@pis/local-servers/testing';
-import { type Position, beginning } from '../port.js';
+import { type LogPage, type Position, beginning } from '../port.js';
 import { eventToAppend } from '../testing/conformance-kit.js';
 import { LogHead } from './log-head.js';
 
@@ -107,12 +107,13 @@ describe('the known head of the log', () => {
     expect(pageAfter(6)).toBeNull();
   });
 
-  it('keeps no event for those who subscribe later', async () => {
+  it('has no event from before a new subscription', async () => {
     head.appended(at(6), [event(7)]);
-    head.reached(at(7));
-    await answer(at(7));
-    await answer(at(7));
+    const nothing = (async function* (): AsyncGenerator<LogPage> {})();
+    for await (const page of head.followed(nothing)) throw new Error(page.position);
     expect(pageAfter(6)).toBeNull();
+    head.appended(at(7), [event(8)]);
+    expect(pageAfter(7)).not.toBeNull();
   });
 
   it('has no event once the store was unavailable', async () => {

@@ -6,7 +6,8 @@
  *
  * It also has the last events that this process has appended, so that its subscriptions need not read back what was
  * written a moment ago. What always holds: these are all events of the log in their range, as they are stored, and their
- * commit was answered. An append of another process in between begins a new range.
+ * commit was answered. An append of another process in between begins a new range. So does a new subscription: it may have
+ * come because the log was restored from an older backup, without some of these events.
  */
 import { Bell, pause } from '@pis/postgres';
 import type { SubscribedPage } from '../paged-subscription.js';
@@ -28,8 +29,6 @@ export class LogHead {
   #running: Promise<void> | null = null;
   #known: Position = beginning;
   #followers = 0;
-  /** Since the last poll. */
-  #hasAppended = false;
   #isAppending = false;
   /** Heard during an append. */
   #notified: Position = beginning;
@@ -59,6 +58,7 @@ export class LogHead {
   /** The same pages, of a subscription. */
   async *followed(pages: AsyncIterable<LogPage>): AsyncGenerator<LogPage, void, undefined> {
     this.#followers += 1;
+    this.#own = null;
     try {
       yield* pages;
     } finally {
@@ -76,7 +76,6 @@ export class LogHead {
     if (last === undefined) return;
     if (this.#own?.end !== before) this.#own = new RecentEvents(before, this.options.own);
     this.#own.add({ events, position: last.position });
-    this.#hasAppended = true;
   }
 
   /** The page that a read would find; null if its events are not known. */
@@ -132,9 +131,6 @@ export class LogHead {
     for (;;) {
       await pause(intervalMs(), signal);
       if (signal.aborted) return;
-      // Whoever subscribes later may have come because the log was restored.
-      if (!this.#hasAppended) this.#own = null;
-      this.#hasAppended = false;
       const before = this.#known;
       // Subscriptions notice themselves that the store is unavailable, and read again when it is back.
       const head = await readHead().catch(() => {

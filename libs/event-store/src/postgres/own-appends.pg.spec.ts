@@ -13,6 +13,7 @@ import {
   type EventToAppend,
   type ExpectedRevision,
   type RecordedEvent,
+  type SubscribeOptions,
   WrongExpectedRevision,
 } from '../port.js';
 import { eventToAppend, unique } from '../testing/conformance-kit.js';
@@ -45,13 +46,11 @@ function open(limits: Partial<PostgresEventStoreLimits>): EventStore {
 }
 
 /** All that a subscription has shown. */
-function follow(store: EventStore, streamPrefixes?: readonly string[]) {
+function follow(store: EventStore, options: Partial<SubscribeOptions> = {}) {
   const seen: RecordedEvent[] = [];
-  const { signal } = ending;
-  const prefixes = streamPrefixes === undefined ? {} : { streamPrefixes };
   const ended = (async () => {
-    for await (const { events } of store.subscribe({ after: beginning, signal, ...prefixes }))
-      seen.push(...events);
+    const from = { after: beginning, signal: ending.signal, ...options };
+    for await (const { events } of store.subscribe(from)) seen.push(...events);
   })();
   return { seen, ended };
 }
@@ -63,7 +62,10 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
     const random = generator(seed);
     const own = () => ({ ownEventsMax: 1 + random(6), ownBytesMax: 2_000 + random(8_000) });
     const both = [open(own()), open(own())] as const;
-    const readers = both.flatMap((store) => [follow(store), follow(store, ['payment-'])]);
+    const readers = both.flatMap((store) => [
+      follow(store),
+      follow(store, { streamPrefixes: ['payment-'] }),
+    ]);
     const streams: { readonly id: string; length: number }[] = [];
     const done: { id: string; expected: ExpectedRevision; events: EventToAppend[] }[] = [];
     for (let step = 0; step < 60; step += 1) {
@@ -101,5 +103,40 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
     }
     ending.abort();
     await Promise.all(readers.map(({ ended }) => ended));
+  },
+);
+
+/** No connection is lost, and nobody polls the head of the log. */
+it.each(['nobody followed it', 'others followed it'])(
+  'shows a new subscription nothing of what a restored log lacks, written again while %s',
+  async (which) => {
+    const hourMs = 3_600_000;
+    const store = open({
+      ...{ pollIntervalMs: hourMs, pollWithoutListenIntervalMs: hourMs },
+      subscriptionPollIntervalMs: 20,
+    });
+    const append = () => store.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
+    const before = new AbortController();
+    const earlier = follow(store, { signal: before.signal });
+    const others = which === 'others followed it' ? follow(store) : null;
+    const { position: after } = await append();
+    const [pool] = pools as [pg.Pool];
+    const listening = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ '^LISTEN'`;
+    await until(async () => (await pool.query(listening)).rowCount === 1, { timeoutMs });
+    for (let count = 0; count < 3; count += 1) await append();
+    await until(() => earlier.seen.length === 4 && (others?.seen.length ?? 4) === 4, { timeoutMs });
+    before.abort();
+    await earlier.ended;
+    await pool.query('DELETE FROM events WHERE position > 1');
+    await pool.query('UPDATE event_log_head SET position = 1');
+    if (which === 'nobody followed it') for (let count = 0; count < 4; count += 1) await append();
+    const { events: log } = await store.readLog({ after });
+    const later = follow(store, { after });
+    await append();
+    await until(() => later.seen.length > log.length, { timeoutMs });
+    expect(later.seen.slice(0, log.length)).toEqual(log);
+    expect(later.seen).toEqual((await store.readLog({ after })).events);
+    ending.abort();
+    await Promise.all([later.ended, others?.ended]);
   },
 );
