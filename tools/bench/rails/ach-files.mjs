@@ -53,7 +53,7 @@ process.once('message', async ({ load, ...task }) => {
 });
 
 async function roundTrip({ entries }, step, delay) {
-  const payments = paymentsOf(entries);
+  const payments = [...paymentsOf(entries)];
   delay.enable();
   const sent = await step('writeMs', () => writeNachaFile(oneFile(payments)));
   const received = await step('parseMs', () => parsed(sent));
@@ -69,9 +69,8 @@ async function roundTrip({ entries }, step, delay) {
 }
 
 async function write({ entries, path }, step, delay) {
-  const payments = paymentsOf(entries);
   delay.enable();
-  const bytes = await step('writeMs', () => writeNachaFile(oneFile(payments)));
+  const bytes = await step('writeMs', () => writeNachaFile(oneFile(paymentsOf(entries))));
   writeFileSync(path, bytes);
   return { entries, fileMb: bytes.length / bytesPerMb };
 }
@@ -83,8 +82,8 @@ async function read({ path }, step, delay) {
   return { entries: batches.reduce((sum, batch) => sum + batch.entries.length, 0) };
 }
 
-function paymentsOf(count) {
-  return Array.from({ length: count }, (_, index) => paymentOf(index));
+function* paymentsOf(count) {
+  for (let index = 0; index < count; index += 1) yield paymentOf(index);
 }
 
 function oneFile(items) {
