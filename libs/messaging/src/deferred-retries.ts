@@ -36,9 +36,11 @@ export const defaultRetryLimits: RetryLimits = {
   retryInitialMs: 1_000,
   retryMaxMs: 60_000,
   retryPollMs: 1_000,
-  idlePollMs: 5_000,
+  idlePollMs: 15_000,
   leaseMs: 30_000,
 };
+/** Until the table is asked again after a failure, at most. */
+const failedPollMaxMs = 5_000;
 
 export interface DeferredRetriesOptions extends AttemptOptions {
   readonly group: string;
@@ -106,7 +108,7 @@ export class DeferredRetries {
       return limits.retryPollMs;
     } catch (error) {
       this.#problem('looking into the retry table', error);
-      return limits.idlePollMs;
+      return Math.min(limits.idlePollMs, failedPollMaxMs);
     }
   }
 

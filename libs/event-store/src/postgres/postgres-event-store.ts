@@ -68,7 +68,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   ownBytesMax: 4_000_000,
   pollIntervalMs: 2_000,
   pollWithoutListenIntervalMs: 200,
-  subscriptionPollIntervalMs: 30_000,
+  subscriptionPollIntervalMs: 60_000,
   retryInitialMs: 50,
   retryMaxMs: 2_000,
 };
