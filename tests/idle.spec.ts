@@ -88,7 +88,7 @@ async function readOften(): Promise<void> {
   }
 }
 
-/** Until a value is below its limit, for a while. @returns the last value */
+/** Measures again until the value is below its limit, up to settledLimitMs. @returns the last value */
 async function settled(measure: () => Promise<number>, max: number): Promise<number> {
   const giveUpAtMs = performance.now() + settledLimitMs;
   let last = await measure();

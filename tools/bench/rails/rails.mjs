@@ -10,7 +10,7 @@ import { measure } from '../processes.mjs';
 const full = { rounds: 5, payments: 10_000, entries: 100_000 };
 // The large file stays large: its memory is what it is there for.
 const short = { rounds: 1, payments: 1_000, entries: 100_000 };
-/** So that the peak tells what the work needs, and not when the garbage was collected. Without it a busy machine uses 310 MB. */
+/** A bounded heap: otherwise the peak also depends on when garbage is collected, and is higher on a busy machine. */
 const largeFileNodeOptions = ['--max-old-space-size=192'];
 const fileLoads = 'rails/ach-files.mjs';
 const bankLoad = 'rails/ach-bank.mjs';

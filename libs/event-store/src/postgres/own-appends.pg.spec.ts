@@ -107,8 +107,8 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
 );
 
 /** No connection is lost, and nobody polls the head of the log. */
-it.each(['nobody followed it', 'others followed it'])(
-  'shows a new subscription nothing of what a restored log lacks, written again while %s',
+it.each(['written again while nobody subscribed', 'as another one goes on'])(
+  'shows a new subscription nothing that a restored log lacks, %s',
   async (which) => {
     const hourMs = 3_600_000;
     const store = open({
@@ -118,18 +118,18 @@ it.each(['nobody followed it', 'others followed it'])(
     const append = () => store.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
     const before = new AbortController();
     const earlier = follow(store, { signal: before.signal });
-    const others = which === 'others followed it' ? follow(store) : null;
+    const other = which === 'as another one goes on' ? follow(store) : null;
     const { position: after } = await append();
     const [pool] = pools as [pg.Pool];
     const listening = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ '^LISTEN'`;
     await until(async () => (await pool.query(listening)).rowCount === 1, { timeoutMs });
     for (let count = 0; count < 3; count += 1) await append();
-    await until(() => earlier.seen.length === 4 && (others?.seen.length ?? 4) === 4, { timeoutMs });
+    await until(() => earlier.seen.length === 4 && (other?.seen.length ?? 4) === 4, { timeoutMs });
     before.abort();
     await earlier.ended;
     await pool.query('DELETE FROM events WHERE position > 1');
     await pool.query('UPDATE event_log_head SET position = 1');
-    if (which === 'nobody followed it') for (let count = 0; count < 4; count += 1) await append();
+    if (other === null) for (let count = 0; count < 4; count += 1) await append();
     const { events: log } = await store.readLog({ after });
     const later = follow(store, { after });
     await append();
@@ -137,6 +137,6 @@ it.each(['nobody followed it', 'others followed it'])(
     expect(later.seen.slice(0, log.length)).toEqual(log);
     expect(later.seen).toEqual((await store.readLog({ after })).events);
     ending.abort();
-    await Promise.all([later.ended, others?.ended]);
+    await Promise.all([later.ended, other?.ended]);
   },
 );

@@ -230,8 +230,8 @@ async function untilDeferred(stage: Stage, count: number): Promise<number> {
 
 /**
  * Publishes succeeding messages until this many messages are in the retry table and everything published is
- * committed. A process defers only while others of its messages succeed, and each may have its own copy of a message that
- * another one has deferred. @returns how many messages were published, those given included
+ * committed. On the embedded transport each process has every message, and
+ * defers its own only while others succeed. @returns how many messages were published, those given included
  */
 async function publishUntilDeferred(stage: Stage, given: number): Promise<number> {
   let published = given + (await untilDeferred(stage, given));
