@@ -1,14 +1,14 @@
 import { AuditBroken } from '@pis/audit';
 import { StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
-import type { Logger } from '@pis/service-kit';
+import { Bell, type Logger } from '@pis/service-kit';
 import { testMetrics } from '@pis/service-kit/testing';
 import { AuditWorker } from './audit-worker.js';
 
 const timeoutMs = 20_000;
 
 /** A worker on a log that behaves as `state` says, which a test changes. */
-function started() {
+function started(idleMs = 1) {
   const state = {
     ...{ error: null as Error | null, hasUnsigned: false, isBroken: false },
     ...{ nowMs: 0, rounds: 0 },
@@ -31,8 +31,9 @@ function started() {
     void lines.push(`${level}: ${text ?? String(_fields)}`);
   const logger = { info: line('info'), warn: line('warn'), error: line('error') };
   const metrics = testMetrics();
+  const wakeUp = { bell: new Bell(), idleMs: () => idleMs };
   const worker = new AuditWorker({
-    ...{ audit, metrics, nowMs: () => state.nowMs },
+    ...{ audit, wakeUp, metrics, nowMs: () => state.nowMs },
     logger: logger as unknown as Logger,
     pauses: { pollMs: 1, retryMs: 1, brokenRetryMs: 1 },
   });
@@ -42,7 +43,7 @@ function started() {
     return sample?.value;
   };
   return {
-    ...{ state, lines, worker },
+    ...{ state, lines, worker, wakeUp },
     /** Waits until the worker has worked on what the test changed. */
     async settled() {
       const from = state.rounds;
@@ -81,6 +82,22 @@ it('a log that differs from what was signed is logged once, and measured until a
     'error: the log differs from what was signed: nothing more is signed',
     'info: the log is the one that was signed: checkpoints are signed again',
   ]);
+});
+
+it('a log that is signed is read when a proof asks for a checkpoint, and often while events wait for one', async () => {
+  const { state, worker, settled, wakeUp } = started(3_600_000);
+  for (let rounds = 1; rounds <= 3; rounds += 1) {
+    await until(() => state.rounds > 0, { timeoutMs });
+    const another = started(1);
+    await another.settled();
+    await another.worker.stop();
+    expect(state.rounds).toBe(rounds);
+    state.hasUnsigned = rounds === 3;
+    wakeUp.bell.ring();
+    await until(() => state.rounds > rounds, { timeoutMs });
+  }
+  await settled();
+  await worker.stop();
 });
 
 it('events that wait for a checkpoint are measured from the first one on', async () => {

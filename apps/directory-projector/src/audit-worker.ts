@@ -1,9 +1,10 @@
 /** Keeps the tree of the audit log up with the log, signs its checkpoints, and says when it cannot. */
 import { AuditBroken, type AuditLog } from '@pis/audit';
-import { type Logger, type MetricsRegistry, Repeating } from '@pis/service-kit';
+import { type Logger, type MetricsRegistry, Repeating, type WakeUp } from '@pis/service-kit';
 import { Gauge } from 'prom-client';
 
 const usualPauses = {
+  /** While events wait for a checkpoint. */
   pollMs: 2_000,
   retryMs: 5_000,
   /** Only a person can mend what the signing stopped for. */
@@ -14,6 +15,8 @@ export type SignedLog = Pick<AuditLog, 'round' | 'hasUnsigned' | 'isBroken'>;
 
 export interface AuditWorkerOptions {
   readonly audit: SignedLog;
+  /** Rung when a proof waits for a checkpoint. */
+  readonly wakeUp: WakeUp;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
   /** Milliseconds of a clock that never goes back. */
@@ -35,6 +38,7 @@ export class AuditWorker {
     this.repeating = new Repeating({
       round: () => this.round(),
       failed: (error) => this.failed(error),
+      bell: options.wakeUp.bell,
     });
     gauge(options.metrics, {
       name: 'pis_audit_signing_broken',
@@ -58,7 +62,7 @@ export class AuditWorker {
   }
 
   private async round(): Promise<number> {
-    const { audit, logger } = this.options;
+    const { audit, wakeUp, logger } = this.options;
     const hasMore = await audit.round();
     if (audit.hasUnsigned) this.unsignedSinceMs ??= this.nowMs();
     else this.unsignedSinceMs = null;
@@ -67,7 +71,8 @@ export class AuditWorker {
       this.isBroken = false;
       logger.info('the log is the one that was signed: checkpoints are signed again');
     }
-    return hasMore ? 0 : this.pauses.pollMs;
+    if (hasMore) return 0;
+    return audit.hasUnsigned ? this.pauses.pollMs : wakeUp.idleMs();
   }
 
   private failed(error: unknown): number {

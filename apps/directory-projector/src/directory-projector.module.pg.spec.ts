@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { proveStream } from '@pis/audit';
 import { at, ids, originatorExample } from '@pis/domain/testing';
 import { until } from '@pis/local-servers/testing';
 import { directoryQuery } from '@pis/read-models';
@@ -35,5 +37,17 @@ describe('the directory projector', () => {
     expect((await health.readiness()).dependencies).toEqual({
       'projection:directory': { status: 'up' },
     });
+  });
+
+  it('signs a checkpoint when a proof asks for one', async () => {
+    const { store, pool } = platform;
+    for (let times = 0; times < 3; times += 1) {
+      const streamId = `originator-${randomUUID()}`;
+      await appendEvents(store, streamId, [
+        { type: 'OriginatorCreated', at, data: originatorExample() },
+      ]);
+      const proven = await proveStream({ store, pool }, streamId, { timeoutMs, pollMs: 50 });
+      expect(proven.events).toHaveLength(1);
+    }
   });
 });

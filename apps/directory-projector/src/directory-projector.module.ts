@@ -24,6 +24,8 @@ import {
   type MetricsRegistry,
   PG_POOL,
   projectorOf,
+  WAKE_UPS,
+  type WakeUps,
   type WebhooksConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
@@ -62,16 +64,17 @@ export class DirectoryProjectorModule implements OnApplicationBootstrap, BeforeA
         },
         {
           provide: AuditWorker,
-          inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS],
+          inject: [EVENT_STORE, PG_POOL, WAKE_UPS, LOGGER, METRICS],
           useFactory: (
             store: EventStore,
             pool: pg.Pool,
+            wakeUps: WakeUps,
             logger: Logger,
             metrics: MetricsRegistry,
           ) => {
             const signer = noteSigner(auditKeyFrom(config));
             const audit = new AuditLog({ store, pool, signer });
-            return new AuditWorker({ audit, logger, metrics });
+            return new AuditWorker({ audit, wakeUp: wakeUps.for('audit'), logger, metrics });
           },
         },
       ],

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import { Bell, type WakeUp } from '@pis/postgres';
 import { eventsQuery } from '@pis/read-models';
 import {
   type DispatcherConfig,
@@ -55,6 +56,8 @@ export interface DispatcherOptions {
   readonly pool: pg.Pool;
   readonly logger: Logger;
   readonly metrics: Registry;
+  /** Rung when a replay was requested. Without it the dispatcher looks for replays every two seconds. */
+  readonly replaysWakeUp?: WakeUp;
   /** UUID of this process in its leases. A new one when absent. */
   readonly owner?: string;
   /** The clock of schedule, leases and signatures. The system's when absent. */
@@ -297,11 +300,12 @@ function createEngine(
 }
 
 function createReplayWorker(
-  { config, store, pool, logger }: DispatcherOptions,
+  { config, store, pool, logger, replaysWakeUp }: DispatcherOptions,
   parts: Pick<ReplayDeps, 'table' | 'endpointOf' | 'notify' | 'now' | 'limits'>,
 ): ReplayWorker {
   return new ReplayWorker({
     ...parts,
+    wakeUp: replaysWakeUp ?? { bell: new Bell(), idleMs: () => parts.limits.pollMs },
     store,
     pool,
     events: eventsQuery(pool),

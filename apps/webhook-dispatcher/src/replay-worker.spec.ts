@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
+import { Bell } from '@pis/postgres';
 import pg from 'pg';
 import { dispatcherLimits } from './limits.js';
 import { type ReplayDeps, ReplayWorker } from './replay-worker.js';
@@ -8,7 +9,8 @@ import { type ReplayDeps, ReplayWorker } from './replay-worker.js';
 const unexpected = () => Promise.reject(new Error('without a replay there is no work'));
 
 /** A worker whose table has no replay, and how often it looked for one. */
-function idleWorker(leased: () => Promise<null>) {
+function idleWorker(leased: () => Promise<null>, idleMs = 1) {
+  const bell = new Bell();
   const asked = { times: 0 };
   const errors: unknown[] = [];
   const table: ReplayDeps['table'] = {
@@ -16,6 +18,7 @@ function idleWorker(leased: () => Promise<null>) {
       asked.times += 1;
       return leased();
     },
+    hasRunning: () => Promise.resolve(false),
     prune: () => Promise.resolve(0),
     ...{ backlog: unexpected, postpone: unexpected, cancel: unexpected, advance: unexpected },
   };
@@ -33,11 +36,12 @@ function idleWorker(leased: () => Promise<null>) {
     endpointOf: unexpected,
     notify: () => undefined,
     now: () => new Date(),
+    wakeUp: { bell, idleMs: () => idleMs },
     ...{ windowMsOf: () => 1, keptMs: 1 },
     logError: (error) => errors.push(error),
     limits: { ...dispatcherLimits.replays, pollMs: 1 },
   });
-  return { worker, asked, errors };
+  return { worker, asked, errors, bell };
 }
 
 describe('A replay worker', () => {
@@ -67,6 +71,19 @@ describe('A replay worker', () => {
     for (const end of rounds) end();
     await stopped;
     expect(asked.times).toBe(1);
+  });
+
+  it('waits for its wake-up while no replay is running', async () => {
+    const { worker, asked, errors, bell } = idleWorker(() => Promise.resolve(null), 3_600_000);
+    worker.start();
+    for (let times = 1; times <= 3; times += 1) {
+      await until(() => asked.times === times, { timeoutMs: 60_000 });
+      await hundredRoundsOfAnother();
+      expect(asked.times).toBe(times);
+      bell.ring();
+    }
+    await worker.stop();
+    expect(errors).toEqual([]);
   });
 });
 

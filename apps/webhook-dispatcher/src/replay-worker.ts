@@ -12,6 +12,7 @@
 import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
+import type { WakeUp } from '@pis/postgres';
 import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
 import { pastWebhookEvents } from '@pis/integration';
 import { Repeating } from '@pis/service-kit';
@@ -37,7 +38,7 @@ export interface ReplayLimits {
   readonly leaseMs: number;
   /** The pause between two pages. */
   readonly pageEveryMs: number;
-  /** How soon an idle worker notices a new replay. */
+  /** The pause while replays are running that cannot be taken yet, and after a failure. */
   readonly pollMs: number;
   /** How long a replay waits for the index or for retries before it looks again. */
   readonly waitMs: number;
@@ -51,7 +52,7 @@ export interface ReplayLimits {
 export interface ReplayDeps {
   readonly table: Pick<
     ReplayTable,
-    'lease' | 'backlog' | 'postpone' | 'cancel' | 'advance' | 'prune'
+    'lease' | 'hasRunning' | 'backlog' | 'postpone' | 'cancel' | 'advance' | 'prune'
   >;
   readonly store: EventStore;
   readonly pool: pg.Pool;
@@ -64,6 +65,8 @@ export interface ReplayDeps {
   /** Deliveries of the endpoint were made due. */
   readonly notify: (endpointId: string) => void;
   readonly now: () => Date;
+  /** Rung when a replay was requested. */
+  readonly wakeUp: WakeUp;
   /** The retry window of an event. */
   readonly windowMsOf: (eventType: string) => number;
   /** How long an ended replay can be read. */
@@ -83,17 +86,19 @@ export class ReplayWorker {
   private prunedAtMs = -Infinity;
 
   constructor(private readonly deps: ReplayDeps) {
-    const { limits, logError } = deps;
+    const { table, wakeUp, limits, logError } = deps;
     this.repeating = new Repeating({
       round: async () => {
         const hadWork = await this.step();
         await this.prune();
-        return hadWork ? limits.pageEveryMs : limits.pollMs;
+        if (hadWork) return limits.pageEveryMs;
+        return (await table.hasRunning()) ? limits.pollMs : wakeUp.idleMs();
       },
       failed(error) {
         logError(error, 'a replay waits');
         return limits.pollMs;
       },
+      bell: wakeUp.bell,
     });
   }
 

@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { jest } from '@jest/globals';
 import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL } from '@pis/service-kit';
 import { until } from '@pis/local-servers/testing';
 import { MessageContext, waitingSince } from '@pis/messaging';
+import { Listener, WakeUps, workChannel } from '@pis/postgres';
+import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL, WAKE_UPS } from '@pis/service-kit';
+import { replayRequests } from '@pis/webhook-deliveries';
 import { pino } from 'pino';
 import { PaymentEventsController } from './payment-events.controller.js';
 import {
@@ -27,13 +30,25 @@ function message(since?: string): MessageContext {
   ]);
 }
 
+/** A loop that is not woken waits longer than any test. */
+const wakeUpsLimits = { idleMs: 3_600_000, idleWithoutListenMs: 5 };
+
+let listener: Listener;
+afterEach(() => listener?.stop());
+
 async function startApp(fixture: DispatcherFixture, changes: object) {
+  listener = new Listener({
+    ...{ channels: [workChannel], connection: { connectionString: fixture.databaseUrl } },
+    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 },
+  });
+  listener.start();
   const tokens = [
     { provide: EVENT_STORE, useValue: fixture.store },
     { provide: KEYRING, useValue: fixture.keyring },
     { provide: PG_POOL, useValue: fixture.pool },
     { provide: LOGGER, useValue: pino({ level: 'silent' }) },
     { provide: METRICS, useValue: fixture.metrics },
+    { provide: WAKE_UPS, useValue: new WakeUps(listener, wakeUpsLimits) },
   ];
   class Platform {}
   Global()(Platform);
@@ -102,6 +117,27 @@ describe('The webhook-dispatcher as an app', () => {
     );
     expect(metrics).toMatch(/^pis_webhook_attempts_total{outcome="success"} 1$/m);
     expect(metrics).toMatch(/^pis_webhook_backlog{state="due"} 0$/m);
+    await app.close();
+    await fixture.close();
+  });
+
+  it('begins a replay when it is requested', async () => {
+    const fixture = await dispatcherFixture();
+    const app = await startApp(fixture, {});
+    const requests = replayRequests(fixture.pool);
+    for (let times = 0; times < 3; times += 1) {
+      // Of an endpoint that was deleted: it ends at once.
+      const of = { organizationId: fixture.organizationId, endpointId: randomUUID() };
+      const replayId = randomUUID();
+      const time = new Date();
+      await requests.create({
+        ...{ ...of, id: replayId, fromAt: time, toAt: time, requestedAt: time },
+        ...{ eventTypes: null, throughPosition: '' },
+      });
+      await until(async () => (await requests.get({ ...of, replayId }))?.state === 'canceled', {
+        timeoutMs,
+      });
+    }
     await app.close();
     await fixture.close();
   });

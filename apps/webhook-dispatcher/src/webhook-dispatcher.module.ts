@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import type { WakeUps } from '@pis/postgres';
 import {
   EVENT_STORE,
   KEYRING,
@@ -17,6 +18,7 @@ import {
   ownHosts,
   type OwnHostsConfig,
   PG_POOL,
+  WAKE_UPS,
   webhookReceiverCa,
   type DispatcherConfig,
   type WebhooksConfig,
@@ -43,16 +45,18 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
       providers: [
         {
           provide: DISPATCHER,
-          inject: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS],
+          inject: [EVENT_STORE, KEYRING, PG_POOL, WAKE_UPS, LOGGER, METRICS],
           useFactory: async (
             store: EventStore,
             keyring: Keyring,
             pool: pg.Pool,
+            wakeUps: WakeUps,
             logger: Logger,
             metrics: Registry,
           ) =>
             createDispatcher({
               ...{ config, ...receivers, store, keyring, pool, logger, metrics },
+              replaysWakeUp: wakeUps.for('replays'),
               ownHosts: [...ownHosts(config), ...(await hostsOfBanks(config))],
             }),
         },

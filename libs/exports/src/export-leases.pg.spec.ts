@@ -73,6 +73,27 @@ it('does not let a process that lost its lease write a part', async () => {
   ).toBe(written.sha256);
 });
 
+it('looks for exports rarely only while none is open: one may wait for another process', async () => {
+  const organizationId = randomUUID();
+  const idle = scene.worker({}, { idleMs: () => 3_600_000 });
+  expect(await idle.round()).toBe(3_600_000);
+  await scene.listed(organizationId, 10);
+  const asked = await scene.asked({ organizationId });
+  await scene.pool.query(
+    `UPDATE exports SET leased_until = now() + interval '1 hour', lease_id = gen_random_uuid(), status = 'running'`,
+  );
+  expect(await idle.round()).toBe(2_000);
+  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  await scene.finish(idle, asked);
+  expect(await idle.round()).toBe(3_600_000);
+  await scene.pool.query(
+    'INSERT INTO export_removals (file_id) SELECT gen_random_uuid() FROM generate_series(1, 2)',
+  );
+  const another = scene.worker({}, { idleMs: () => 3_600_000 });
+  const pauses = [await another.round(), await another.round(), await another.round()];
+  expect(pauses).toEqual([2_000, 2_000, 3_600_000]);
+});
+
 it('lets organizations take turns, part by part', async () => {
   const [large, small] = [randomUUID(), randomUUID()];
   await scene.listed(large, 40_000);

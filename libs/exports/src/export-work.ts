@@ -82,6 +82,15 @@ export class ExportWork {
     return rows[0] ?? null;
   }
 
+  /** Whether any export is not finished. */
+  async hasOpen(): Promise<boolean> {
+    const { rows } = await this.pool.query<{ has_open: boolean }>({
+      name: 'exports.hasOpen',
+      text: `SELECT EXISTS (SELECT FROM exports WHERE status IN ('queued', 'running')) AS has_open`,
+    });
+    return rows[0]?.has_open ?? true;
+  }
+
   /** @returns the leases that are still held */
   async prolong(leaseIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (leaseIds.length === 0) return new Set();

@@ -48,6 +48,7 @@ export const exportLimits: ExportWorkerLimits = {
   recordsKeptForDays: 30,
 };
 
+/** While an export is open that cannot be taken yet, or files are to be removed. */
 const pollMs = 2_000;
 const cleanEveryMs = 30_000;
 const pruneEveryMs = 60_000;
@@ -75,6 +76,8 @@ export interface ExportWorkerOptions extends ExportRemovalOptions {
   /** A failure that ended an export or will be retried. */
   readonly onFailure: (error: unknown, exportId: string) => void;
   readonly limits?: Partial<ExportWorkerLimits>;
+  /** Milliseconds until the next round while there is no work at all; default: as often as while there is. */
+  readonly idleMs?: () => number;
   /** Of a clock that only moves forward; default: that of the process. */
   readonly nowMs?: () => number;
 }
@@ -111,14 +114,16 @@ export class ExportWorker {
   /** @returns milliseconds until the next round */
   async round(): Promise<number> {
     await this.prolong();
-    await this.upkeep();
+    const isClean = await this.upkeep();
     await this.lease();
     const [next] = this.held;
     if (next !== undefined) {
       await this.turn(next);
       return 0;
     }
-    return pollMs;
+    const { idleMs } = this.options;
+    const isIdle = isClean && idleMs !== undefined && !(await this.work.hasOpen());
+    return isIdle ? idleMs() : pollMs;
   }
 
   /** Returns the leases, so that another process goes on at once. */
@@ -285,14 +290,17 @@ export class ExportWorker {
     });
   }
 
-  /** What files leave behind. */
-  private async upkeep(): Promise<void> {
+  /** What files leave behind. @returns false when there may be more of it */
+  private async upkeep(): Promise<boolean> {
     const nowMs = this.nowMs();
-    if (nowMs - this.cleanedAtMs < cleanEveryMs) return;
-    if (!(await this.removals.removeNext())) this.cleanedAtMs = nowMs;
-    if (nowMs - this.prunedAtMs < pruneEveryMs) return;
-    await this.work.prune(this.limits, prunedMax);
-    this.prunedAtMs = nowMs;
+    if (nowMs - this.cleanedAtMs < cleanEveryMs) return true;
+    const isClean = !(await this.removals.removeNext());
+    if (isClean) this.cleanedAtMs = nowMs;
+    if (nowMs - this.prunedAtMs >= pruneEveryMs) {
+      await this.work.prune(this.limits, prunedMax);
+      this.prunedAtMs = nowMs;
+    }
+    return isClean;
   }
 }
 

@@ -11,3 +11,4 @@ export * from './transaction.js';
 export * from './transient-errors.js';
 export * from './wake-loop.js';
 export * from './wake-up.js';
+export * from './wake-ups.js';

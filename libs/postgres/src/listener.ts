@@ -1,7 +1,7 @@
 /**
- * LISTEN on a connection of its own. PostgreSQL does not keep notifications for a connection that is down, so the
- * caller also learns of each connection. Callers must still poll occasionally: a connection may not notice that it lost
- * a notification.
+ * LISTEN on a connection of its own, for all that wait for notifications in a process. PostgreSQL does not keep
+ * notifications for a connection that is down, so those who wait also learn of each connection. They must still poll
+ * occasionally: a connection may not notice that it lost a notification.
  */
 import pg from 'pg';
 import { backoffMs, pause } from './wake-up.js';
@@ -9,18 +9,23 @@ import { backoffMs, pause } from './wake-up.js';
 const endTimeoutMs = 1_000;
 
 export interface ListenerOptions {
-  readonly channel: string;
+  readonly channels: readonly string[];
   readonly connection: pg.ClientConfig;
-  readonly onNotification: (payload: string) => void;
-  /** Notifications arrive from now on. Those from before may be lost. */
-  readonly onListening: () => void;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
   readonly connectTimeoutMs: number;
 }
 
+export interface ChannelHandler {
+  readonly channel: string;
+  readonly onNotification: (payload: string) => void;
+  /** Notifications arrive from now on. Those from before may be lost. */
+  readonly onListening: () => void;
+}
+
 export class Listener {
   readonly #stopping = new AbortController();
+  readonly #handlers = new Set<ChannelHandler>();
   #running: Promise<void> | null = null;
   #listening = false;
 
@@ -31,6 +36,17 @@ export class Listener {
     return this.#listening;
   }
 
+  /** @param handler of one of the listener's channels */
+  add(handler: ChannelHandler): void {
+    this.#handlers.add(handler);
+    if (this.#listening) handler.onListening();
+  }
+
+  remove(handler: ChannelHandler): void {
+    this.#handlers.delete(handler);
+  }
+
+  /** Connects, and does so again when the connection is lost. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -41,8 +57,9 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const { channel, retryInitialMs, retryMaxMs, onNotification, onListening } = this.options;
+    const { channels, retryInitialMs, retryMaxMs } = this.options;
     const { signal } = this.#stopping;
+    const listen = channels.map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`).join('; ');
     let failures = 0;
     while (!signal.aborted) {
       const client = this.#client();
@@ -52,17 +69,18 @@ export class Listener {
       client
         .on('error', end)
         .on('end', end)
-        .on('notification', ({ payload = '' }) => onNotification(payload));
+        .on('notification', ({ channel, payload = '' }) => {
+          for (const handler of this.#handlers)
+            if (handler.channel === channel) handler.onNotification(payload);
+        });
       signal.addEventListener('abort', end);
-      const listening = client
-        .connect()
-        .then(() => client.query(`LISTEN ${pg.escapeIdentifier(channel)}`));
+      const listening = client.connect().then(() => client.query(listen));
       const cut = lost.promise.then(() => Promise.reject(new Error('ended before it listened')));
       try {
         await Promise.race([listening, cut]);
         this.#listening = !signal.aborted;
         failures = 0;
-        onListening();
+        for (const handler of this.#handlers) handler.onListening();
         await lost.promise;
       } catch {
         failures += 1;

@@ -14,6 +14,7 @@ import {
 import type { EventStoreDbEventStoreOptions } from '@pis/event-store/eventstoredb';
 import { createKeyring, pgDataKeyTable, type StoredKeyring } from '@pis/keyring';
 import type { KafkaSettings } from '@pis/messaging';
+import type { Listener } from '@pis/postgres';
 import type pg from 'pg';
 import { ConfigurationError } from './config.js';
 import type { BrokerConfig, StorageConfig, WebhooksConfig } from './environment.js';
@@ -33,15 +34,16 @@ export type OpenStore = (configured: () => Promise<EventStore>) => Promise<Event
 /**
  * The event store of a process. Sealed data is opened once for all consumers, which share one reading of the
  * log. Requests have a time limit.
+ * @param listening the listener of the process, or the URL of the database for one of the store
  */
 export async function createEventStore(
   config: StorageConfig,
   pool: pg.Pool,
-  databaseUrl: string,
+  listening: Listener | string,
   sealing: Sealing,
   openStore: OpenStore = (configured) => configured(),
 ): Promise<EventStore> {
-  const store = await openStore(() => createAdapter(config, pool, databaseUrl));
+  const store = await openStore(() => createAdapter(config, pool, listening));
   return timeLimited(sharedLog(sealedStore(store, sealing)));
 }
 
@@ -73,10 +75,14 @@ export function sealingOnUse(create: () => Promise<Sealing>): Sealing {
 async function createAdapter(
   config: StorageConfig,
   pool: pg.Pool,
-  databaseUrl: string,
+  listening: Listener | string,
 ): Promise<EventStore> {
   if (config.PIS_EVENT_STORE === 'postgres')
-    return postgresEventStore({ pool, listenConnectionString: directUrlOf(config, databaseUrl) });
+    return postgresEventStore(
+      typeof listening === 'string'
+        ? { pool, listenConnectionString: directUrlOf(config, listening) }
+        : { pool, listener: listening },
+    );
   if (config.EVENTSTOREDB_URL === undefined)
     throw new ConfigurationError([
       'EVENTSTOREDB_URL: required when PIS_EVENT_STORE is eventstoredb',

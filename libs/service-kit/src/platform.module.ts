@@ -12,11 +12,11 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { type EventStore, systemContext } from '@pis/event-store';
-import { createPool, poolSizes, sessionsOf } from '@pis/postgres';
+import { type EventStore, eventsChannel, systemContext } from '@pis/event-store';
+import { createPool, Listener, poolSizes, sessionsOf, WakeUps, workChannel } from '@pis/postgres';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { createEventStore, createKeyringFrom, type OpenStore } from './composition.js';
+import { createEventStore, createKeyringFrom, directUrlOf, type OpenStore } from './composition.js';
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
 import type { Logger } from './logging.js';
@@ -36,6 +36,7 @@ import {
   METRICS,
   PG_POOL,
   STORE_CHECK,
+  WAKE_UPS,
 } from './tokens.js';
 
 export interface PlatformOptions {
@@ -54,6 +55,8 @@ export interface PlatformOptions {
 
 /** Separate connections for the event store, so that appends never wait for queries. */
 const STORE_POOL = Symbol('StorePool');
+
+const listenerLimits = { retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 } as const;
 
 /** The default of 10 ms uses one percent of a core even in an idle process. */
 const eventLoopSampleMs = 250;
@@ -74,6 +77,8 @@ export class PlatformModule
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
     @Inject(LogPartitions) private readonly partitions: LogPartitions,
     @Inject(StoreGate) private readonly gate: StoreGate,
+    @Inject(Listener) private readonly listener: Listener,
+    @Inject(WAKE_UPS) private readonly wakeUps: WakeUps,
   ) {}
 
   static async register(options: PlatformOptions): Promise<DynamicModule> {
@@ -88,7 +93,12 @@ export class PlatformModule
     const gate = new StoreGate();
     // On the connections of the event store: what is appended needs its key first.
     const keyring = createKeyringFrom(config, storePool, () => gate.pass());
-    const rawStore = await createEventStore(config, storePool, databaseUrl, keyring, openStore);
+    const listener = new Listener({
+      channels: [eventsChannel, workChannel],
+      connection: { connectionString: directUrlOf(config, databaseUrl) },
+      ...listenerLimits,
+    });
+    const rawStore = await createEventStore(config, storePool, listener, keyring, openStore);
     const guarded = gate.guardStore(rawStore);
     const isTraced = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
     const store = isTraced ? tracedStore(guarded) : guarded;
@@ -127,6 +137,8 @@ export class PlatformModule
         { provide: KEYRING, useValue: keyring },
         { provide: PG_POOL, useValue: pool },
         { provide: STORE_POOL, useValue: storePool },
+        { provide: Listener, useValue: listener },
+        { provide: WAKE_UPS, useValue: new WakeUps(listener) },
         { provide: LOGGER, useValue: logger },
         { provide: METRICS, useValue: metrics },
         { provide: HEALTH, useValue: health },
@@ -135,13 +147,24 @@ export class PlatformModule
         { provide: StoreGate, useValue: gate },
         { provide: STORE_CHECK, useValue: checkStores },
       ],
-      exports: [EVENT_STORE, KEYRING, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH, STORE_CHECK],
+      exports: [
+        EVENT_STORE,
+        KEYRING,
+        PG_POOL,
+        WAKE_UPS,
+        LOGGER,
+        METRICS,
+        HEALTH,
+        LOG_WATCH,
+        STORE_CHECK,
+      ],
     };
   }
 
   onApplicationBootstrap(): void {
     this.logWatch.start();
     this.partitions.start();
+    if (this.wakeUps.areUsed) this.listener.start();
   }
 
   /** Before all loops are ended: one of them may wait for the stores. */
@@ -156,6 +179,6 @@ export class PlatformModule
   /** Runs after the loops of all apps have ended, which end in beforeApplicationShutdown. */
   async onApplicationShutdown(): Promise<void> {
     await this.store.close();
-    await Promise.all([this.storePool.end(), this.pool.end()]);
+    await Promise.all([this.listener.stop(), this.storePool.end(), this.pool.end()]);
   }
 }

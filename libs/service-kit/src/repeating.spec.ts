@@ -1,3 +1,4 @@
+import { Bell } from '@pis/postgres';
 import { Repeating } from './repeating.js';
 
 describe('A repeated task', () => {
@@ -22,6 +23,57 @@ describe('A repeated task', () => {
     await repeating.stop();
     expect(rounds).toBe(3);
     expect(failures).toEqual([new Error('round 1'), new Error('round 2')]);
+  });
+
+  it('begins its next round when its bell rings, also during a round', async () => {
+    const bell = new Bell();
+    const rounds: (() => void)[] = [];
+    const repeating = new Repeating({
+      round: () => new Promise((resolve) => rounds.push(() => resolve(3_600_000))),
+      failed: () => 0,
+      bell,
+    });
+    const next = async (count: number) => {
+      while (rounds.length < count) await new Promise(setImmediate);
+    };
+    repeating.start();
+    await next(1);
+    bell.ring();
+    rounds[0]?.();
+    await next(2);
+    rounds[1]?.();
+    await new Promise(setImmediate);
+    bell.ring();
+    await next(3);
+    const stopped = repeating.stop();
+    rounds[2]?.();
+    await stopped;
+    expect(rounds).toHaveLength(3);
+  });
+
+  it('is not repeated sooner after a failure because its bell rings', async () => {
+    const bell = new Bell();
+    const failed = Promise.withResolvers<undefined>();
+    let rounds = 0;
+    const repeating = new Repeating({
+      round: () => {
+        rounds += 1;
+        return Promise.reject(new Error('away'));
+      },
+      failed: () => {
+        failed.resolve(undefined);
+        return 3_600_000;
+      },
+      bell,
+    });
+    repeating.start();
+    await failed.promise;
+    for (let rings = 0; rings < 10; rings += 1) {
+      bell.ring();
+      await new Promise(setImmediate);
+    }
+    await repeating.stop();
+    expect(rounds).toBe(1);
   });
 
   it('can be stopped, and its current round is awaited', async () => {

@@ -1,11 +1,15 @@
 /** Repeats a task, round after round, until it is stopped. Rounds never overlap. */
-import { pause } from '@pis/postgres';
+import { Bell, pause } from '@pis/postgres';
+
+export { Bell, type WakeUp, type WakeUps } from '@pis/postgres';
 
 export interface RepeatedTask {
   /** Runs one round. @returns the pause until the next one, in ms */
   readonly round: (signal: AbortSignal) => Promise<number>;
   /** Logs why a round failed. @returns the pause until the next one, in ms */
   readonly failed: (error: unknown) => number;
+  /** Cuts the pause after a round short. It does not shorten one after a failure. */
+  readonly bell?: Bell;
 }
 
 export class Repeating {
@@ -25,11 +29,16 @@ export class Repeating {
   }
 
   private async run(): Promise<void> {
-    const { round, failed } = this.task;
+    const { round, failed, bell = new Bell() } = this.task;
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      const pauseMs = await round(signal).catch(failed);
-      await pause(pauseMs, signal);
+      const { rung } = bell;
+      try {
+        const pauseMs = await round(signal);
+        await bell.wait(rung, pauseMs, signal);
+      } catch (error) {
+        await pause(failed(error), signal);
+      }
     }
   }
 }

@@ -6,6 +6,8 @@ export const EVENT_STORE = Symbol('EventStore');
 export const KEYRING = Symbol('Keyring');
 /** The pg Pool on DATABASE_URL. */
 export const PG_POOL = Symbol('PgPool');
+/** WakeUps, of libs/postgres. */
+export const WAKE_UPS = Symbol('WakeUps');
 /** pino.Logger, a child of the app's. */
 export const LOGGER = Symbol('Logger');
 /** prom-client Registry, served at /metrics. */

@@ -53,6 +53,7 @@ const statements = {
             ORDER BY r.place LIMIT 1 FOR UPDATE SKIP LOCKED) next
           LIMIT 1)
       RETURNING ${replayColumns}`,
+  hasRunning: `SELECT EXISTS (SELECT FROM webhook_replays WHERE state = 'running') AS has_running`,
   // Counts up to a limit, from a partial index.
   backlog: `SELECT
       (SELECT count(*)::int FROM (SELECT FROM webhook_deliveries WHERE is_replay
@@ -89,6 +90,12 @@ export class ReplayTable {
   async lease(now: Date, leasedUntil: Date): Promise<ReplayRecord | null> {
     const { rows } = await query<ReplayRecord>(this.pool, 'lease', [now, leasedUntil, this.owner]);
     return rows[0] ?? null;
+  }
+
+  /** Whether any replay has not ended. */
+  async hasRunning(): Promise<boolean> {
+    const { rows } = await query<{ has_running: boolean }>(this.pool, 'hasRunning', []);
+    return rows[0]?.has_running ?? true;
   }
 
   /** Counted up to the given numbers. */

@@ -16,7 +16,16 @@ import {
   type ProjectionProgress,
   projectionProgress,
 } from '@pis/read-models';
-import { EVENT_STORE, KEYRING, LOGGER, type Logger, PG_POOL, Repeating } from '@pis/service-kit';
+import {
+  EVENT_STORE,
+  KEYRING,
+  LOGGER,
+  type Logger,
+  PG_POOL,
+  Repeating,
+  WAKE_UPS,
+  type WakeUps,
+} from '@pis/service-kit';
 import type pg from 'pg';
 import { DOCUMENTS } from '../documents.module.js';
 
@@ -38,7 +47,7 @@ const neededFor: Readonly<Record<ExportKind, NeededStreams>> = {
   providers: [
     {
       provide: ExportWorker,
-      inject: [PG_POOL, EVENT_STORE, DOCUMENTS, KEYRING, LOGGER],
+      inject: [PG_POOL, EVENT_STORE, DOCUMENTS, KEYRING, WAKE_UPS, LOGGER],
       useFactory: exportWorker,
     },
   ],
@@ -49,6 +58,7 @@ export class ExportsModule implements OnApplicationBootstrap, BeforeApplicationS
   constructor(
     @Inject(ExportWorker) private readonly worker: ExportWorker,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(WAKE_UPS) wakeUps: WakeUps,
   ) {
     this.repeating = new Repeating({
       round: () => this.worker.round(),
@@ -56,6 +66,7 @@ export class ExportsModule implements OnApplicationBootstrap, BeforeApplicationS
         this.logger.warn({ err: error }, 'exports cannot be written now');
         return retryMs;
       },
+      bell: wakeUps.for('exports').bell,
     });
   }
 
@@ -77,6 +88,7 @@ function exportWorker(
   store: EventStore,
   documents: DocumentStore,
   keyring: Keyring,
+  wakeUps: WakeUps,
   logger: Logger,
 ): ExportWorker {
   const [payments, movements] = [
@@ -93,6 +105,7 @@ function exportWorker(
     pool,
     files: new ExportFiles(pool, documents),
     sources: pieceSources(pool),
+    idleMs: wakeUps.for('exports').idleMs,
     progressOf: (kind) => lists[kind],
     isHeld: async ({ kind, organizationId, originatorId }) => {
       const owner = { organizationId, originatorId };

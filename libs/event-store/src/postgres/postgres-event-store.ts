@@ -2,7 +2,7 @@
  * The event store in PostgreSQL (ARCHITECTURE.md, "Decisions", group commit). The tables and the
  * append function are in libs/read-models/prisma/migrations/20261205000300_events_partitioned.
  */
-import { Listener } from '@pis/postgres';
+import { type ChannelHandler, Listener } from '@pis/postgres';
 import type pg from 'pg';
 import { type SubscribedPage, pagedSubscription } from '../paged-subscription.js';
 import {
@@ -32,7 +32,12 @@ export interface PostgresEventStoreOptions extends Partial<PostgresEventStoreLim
   readonly pool: pg.Pool;
   /** For the listening connection, if the pool uses a proxy that cannot listen. Default: the pool's. */
   readonly listenConnectionString?: string;
+  /** Listens to `eventsChannel`. Belongs to the caller, who stops it after the store is closed. Default: one of the store. */
+  readonly listener?: Listener;
 }
+
+/** Each append notifies it of the position of its last event. */
+export const eventsChannel = 'pis_events';
 
 export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoaderLimits {
   readonly queryTimeoutMs: number;
@@ -76,6 +81,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
 export function postgresEventStore({
   pool,
   listenConnectionString,
+  listener: sharedListener,
   ...given
 }: PostgresEventStoreOptions): EventStore {
   const limits = { ...postgresEventStoreLimits, ...given };
@@ -103,18 +109,24 @@ export function postgresEventStore({
     limits,
   );
   const loader = new StreamLoader((parts) => readParts(query, parts), limits);
-  const listener = new Listener({
-    channel: 'pis_events',
-    connection:
-      listenConnectionString === undefined
-        ? pool.options
-        : { connectionString: listenConnectionString },
+  const listener =
+    sharedListener ??
+    new Listener({
+      channels: [eventsChannel],
+      connection:
+        listenConnectionString === undefined
+          ? pool.options
+          : { connectionString: listenConnectionString },
+      retryInitialMs: limits.retryInitialMs,
+      retryMaxMs: limits.retryMaxMs,
+      connectTimeoutMs: limits.queryTimeoutMs,
+    });
+  const handler: ChannelHandler = {
+    channel: eventsChannel,
     onNotification: (position) => head.notified(positionOf(position)),
     onListening: () => head.forget(),
-    retryInitialMs: limits.retryInitialMs,
-    retryMaxMs: limits.retryMaxMs,
-    connectTimeoutMs: limits.queryTimeoutMs,
-  });
+  };
+  listener.add(handler);
   const opened = () => {
     if (closing.signal.aborted) throw new StoreUnavailable('the store is closed');
   };
@@ -190,7 +202,8 @@ export function postgresEventStore({
     async close() {
       closing.abort();
       head.stop();
-      await Promise.all([commits.close(), listener.stop()]);
+      listener.remove(handler);
+      await Promise.all([commits.close(), sharedListener === undefined && listener.stop()]);
     },
   };
 }

@@ -5,12 +5,22 @@ import { type EventStore, memoryEventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { Listener, WakeUps, workChannel } from '@pis/postgres';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
 import { Health } from '../health.js';
 import { createLogger } from '../logging.js';
 import { LogWatch } from '../log-watch.js';
-import { EVENT_STORE, HEALTH, KEYRING, LOG_WATCH, LOGGER, METRICS, PG_POOL } from '../tokens.js';
+import {
+  EVENT_STORE,
+  HEALTH,
+  KEYRING,
+  LOG_WATCH,
+  LOGGER,
+  METRICS,
+  PG_POOL,
+  WAKE_UPS,
+} from '../tokens.js';
 
 export interface TestPlatform {
   readonly app: INestApplicationContext;
@@ -25,6 +35,9 @@ export interface TestPlatform {
 
 /** Each projection of an app holds one. */
 const poolMax = 8;
+
+/** A loop that is not woken waits longer than any test. */
+const wakeUpsLimits = { idleMs: 3_600_000, idleWithoutListenMs: 5 };
 
 @Module({})
 class Platform {}
@@ -45,10 +58,16 @@ export async function startOnTestPlatform(
   const logger = createLogger('test', 'silent');
   const logWatch = new LogWatch({ store, pool, logger, metrics });
   logWatch.start();
+  const listener = new Listener({
+    ...{ channels: [workChannel], connection: { connectionString: database.url } },
+    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 },
+  });
+  listener.start();
   const providers = [
     { provide: EVENT_STORE, useValue: store },
     { provide: KEYRING, useValue: keyring },
     { provide: PG_POOL, useValue: pool },
+    { provide: WAKE_UPS, useValue: new WakeUps(listener, wakeUpsLimits) },
     { provide: HEALTH, useValue: health },
     { provide: METRICS, useValue: metrics },
     { provide: LOGGER, useValue: logger },
@@ -69,6 +88,7 @@ export async function startOnTestPlatform(
     close: async () => {
       await app.close();
       await logWatch.stop();
+      await listener.stop();
       await store.close();
       await pool.end();
       await database.drop();

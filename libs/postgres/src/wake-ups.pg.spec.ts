@@ -1,0 +1,90 @@
+import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import pg from 'pg';
+import { Listener } from './listener.js';
+import { workChannel, type WorkKind, WakeUps } from './wake-ups.js';
+
+const limit = { timeoutMs: 20_000 };
+const pauses = { idleMs: 3_600_000, idleWithoutListenMs: 1 };
+const kinds: readonly WorkKind[] = ['audit', 'exports', 'replays'];
+
+describe('wake-ups of loops that wait for work', () => {
+  let database: TestDatabase;
+  let operator: pg.Client;
+  let listener: Listener;
+  let wakeUps: WakeUps;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    operator = new pg.Client({ connectionString: database.url });
+    await operator.connect();
+    listener = new Listener({
+      channels: ['other', workChannel],
+      connection: { connectionString: database.url },
+      ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 10_000 },
+    });
+    wakeUps = new WakeUps(listener, pauses);
+  });
+  afterEach(async () => {
+    await listener?.stop();
+    await operator?.end();
+    await database?.drop();
+  });
+
+  const rung = () => kinds.map((kind) => wakeUps.for(kind).bell.rung);
+  const listening = () => until(() => listener.listening, limit);
+
+  it.each<[WorkKind, string]>([
+    ['audit', 'UPDATE audit_tree SET checkpoint_wanted = true'],
+    [
+      'exports',
+      `INSERT INTO exports (id, organization_id, file_id, kind, format, until_at, through_position, requested_by,
+          requested_at)
+        VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'payments', 'csv', now(), '', 'user:ada', now())`,
+    ],
+    [
+      'replays',
+      `INSERT INTO webhook_replays (id, organization_id, endpoint_id, from_at, to_at, through_position, requested_at)
+        VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now(), now(), '', now())`,
+    ],
+  ])('wake those of %s only, when the work is committed', async (kind, request) => {
+    await operator.query('INSERT INTO audit_tree (only_row) VALUES (true) ON CONFLICT DO NOTHING');
+    rung();
+    listener.start();
+    await listening();
+    const before = rung();
+    await operator.query('BEGIN');
+    await operator.query(request);
+    // Heard after everything that was sent before it.
+    const heard = Promise.withResolvers<string>();
+    listener.add({ channel: 'other', onNotification: heard.resolve, onListening: () => undefined });
+    const other = new pg.Client({ connectionString: database.url });
+    await other.connect();
+    await other.query('NOTIFY other');
+    await other.end();
+    await heard.promise;
+    expect(rung()).toEqual(before);
+    await operator.query('COMMIT');
+    await until(() => wakeUps.for(kind).bell.rung > (before[kinds.indexOf(kind)] ?? 0), limit);
+    expect(rung()).toEqual(before.map((count, index) => count + (kinds[index] === kind ? 1 : 0)));
+  });
+
+  it('come for all once the lost connection is back, and loops ask often until then', async () => {
+    rung();
+    expect(wakeUps.areUsed).toBe(true);
+    expect(wakeUps.for('audit').idleMs()).toBe(pauses.idleWithoutListenMs);
+    listener.start();
+    await listening();
+    expect(wakeUps.for('audit').idleMs()).toBe(pauses.idleMs);
+    const before = rung();
+    const ended = await operator.query(
+      `SELECT pg_terminate_backend(pid, 10000) AS ended FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'pis-event-listener'`,
+    );
+    expect(ended.rows).toEqual([{ ended: true }]);
+    await until(() => rung().every((count, index) => count > (before[index] ?? 0)), limit);
+    await listening();
+    const again = rung();
+    await operator.query(`SELECT pg_notify('${workChannel}', 'replays')`);
+    await until(() => rung()[2] !== again[2], limit);
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Wake-ups of loops whose work other processes leave in tables: triggers notify `workChannel` of the kind of work. They
+ * are hints. A loop that has nothing to do looks for work again after a while, and more often while no notifications
+ * arrive.
+ */
+import type { Listener } from './listener.js';
+import { Bell } from './wake-up.js';
+
+/** The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. */
+export type WorkKind = 'audit' | 'exports' | 'replays';
+
+export const workChannel = 'pis_work';
+
+export interface WakeUpsLimits {
+  /** How often a loop without work looks for some, with and without notifications. */
+  readonly idleMs: number;
+  readonly idleWithoutListenMs: number;
+}
+
+const usualLimits: WakeUpsLimits = { idleMs: 15_000, idleWithoutListenMs: 2_000 };
+
+/** Of one loop. */
+export interface WakeUp {
+  readonly bell: Bell;
+  /** The longest wait for the bell when there is no work at all, in ms. */
+  readonly idleMs: () => number;
+}
+
+export class WakeUps {
+  readonly #bells = new Map<string, Bell>();
+
+  constructor(
+    private readonly listener: Listener,
+    private readonly limits = usualLimits,
+  ) {
+    listener.add({
+      channel: workChannel,
+      onNotification: (kind) => this.#bells.get(kind)?.ring(),
+      onListening: () => {
+        for (const bell of this.#bells.values()) bell.ring();
+      },
+    });
+  }
+
+  /** Whether any loop waits for work. */
+  get areUsed(): boolean {
+    return this.#bells.size > 0;
+  }
+
+  for(kind: WorkKind): WakeUp {
+    const bell = this.#bells.get(kind) ?? new Bell();
+    this.#bells.set(kind, bell);
+    const { idleMs, idleWithoutListenMs } = this.limits;
+    return { bell, idleMs: () => (this.listener.listening ? idleMs : idleWithoutListenMs) };
+  }
+}
