@@ -214,6 +214,47 @@ describe('a transfer at the bank', () => {
     expect((await remembered(stream, paymentId))?.state.status).toBe('PROCESSING');
   });
 
+  it.each(['is too old', 'is forgotten', 'was read again'])(
+    'is worked on as the store has it after a wait, also if what was remembered %s by then',
+    async (by) => {
+      const log = new MemoryLog();
+      const [other] = processes(1, log) as [Process];
+      const store = countingStore(sealedStore(memoryEventStore(log), keyring));
+      let nowMs = 0;
+      const stream = new TransferStream(store, 'system:test', { nowMs: () => nowMs });
+      const paymentId = await created(store);
+      const seen: string[] = [];
+      await stream.work(
+        paymentId,
+        () => true,
+        async ({ state: { status } }) => {
+          seen.push(status);
+          if (status !== 'QUEUED') return;
+          if (by === 'is too old') nowMs += 3_600_000;
+          else if (by === 'is forgotten') stream.forget();
+          else await stream.load(paymentId);
+          await other.stream.apply(paymentId, {}, () => [process]);
+        },
+      );
+      expect(seen).toEqual(['QUEUED', 'PROCESSING']);
+    },
+  );
+
+  it('is not read after work that has moved it', async () => {
+    const [{ store, stream }] = processes(1) as [Process];
+    const paymentId = await created(store);
+    store.counted();
+    await stream.work(
+      paymentId,
+      () => true,
+      async (current) => {
+        const claimed = await stream.record(current, [process], {});
+        await stream.record(claimed, [complete], {});
+      },
+    );
+    expect(store.counted()).toMatchObject({ appends: 2, reads: 0 });
+  });
+
   it('does not push out transfers under way when it was just created', async () => {
     const store = countingStore(sealedStore(memoryEventStore(), keyring));
     let nowMs = 0;

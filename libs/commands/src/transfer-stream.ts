@@ -48,6 +48,8 @@ export type Choice = (current: Payment) => readonly PaymentCommand[];
 export class TransferStream {
   private readonly streams;
   private readonly recent: RecentTransfers;
+  /** States that this process has moved on from. */
+  private readonly moved = new WeakSet<LoadedTransfer>();
 
   /** @param actor who appends, for the metadata of the events: `system:<app>` */
   constructor(
@@ -126,8 +128,8 @@ export class TransferStream {
 
   /**
    * For work that does more than choose commands. It begins with the remembered state if `suits` allows that. A wait or a failure is
-   * no append, so it does not show that the state was stale: if the transfer has another status by then, the work is done on what
-   * the store has. Again on conflict.
+   * no append, so it does not show that the state was stale: unless the work has moved the transfer, its status is read again. If
+   * that has changed, the work is done on what the store has. Again on conflict.
    */
   work(
     transferId: string,
@@ -142,7 +144,7 @@ export class TransferStream {
         (error: unknown) => ({ error }),
       );
       const isConflict = failure?.error instanceof WrongExpectedRevision;
-      if (!isConflict && this.recent.find(transferId) === known) {
+      if (!isConflict && !this.moved.has(known)) {
         const current = await this.load(transferId);
         if (current.state.status !== known.state.status) return work(current);
       }
@@ -193,6 +195,7 @@ export class TransferStream {
     const stream = this.streams[owner];
     const recorded = await stream.record(state.paymentId, current, commands, context);
     if ('refused' in recorded) return recorded;
+    if (recorded.revision !== current.revision) this.moved.add(current);
     const moved = ofTransfer(recorded, owner);
     if (moved === null) throw new TransferMissing(state.paymentId);
     this.recent.noted(moved);
