@@ -341,14 +341,21 @@ export class PaymentExecution {
     return this.claimSent(current, transfer, cause);
   }
 
-  /** Claims a payment that the bank may have. Nothing more is sent. */
+  /**
+   * Claims a payment that the bank may have. Nothing more is sent. The seal is no append, so a remembered state does not
+   * do: if another executor has claimed the payment meanwhile, that claim goes on.
+   */
   private async claimSent(
     current: LoadedTransfer,
     transfer: Transfer,
     cause: Cause,
   ): Promise<void> {
-    const { pending, confirmationTimeoutMs } = this.options;
-    const row = await pending.find(transfer.paymentId);
+    const { payments, pending, confirmationTimeoutMs } = this.options;
+    const { paymentId } = transfer;
+    const { revision } = await payments.load(paymentId);
+    if (revision !== current.revision)
+      throw new WrongExpectedRevision(paymentId, current.revision, revision);
+    const row = await pending.find(paymentId);
     if (row === null || row.stage === 'queued' || row.stage === 'claimed')
       await pending.seal(transfer, confirmationTimeoutMs(transfer.rail));
     return this.claim(current, transfer, cause);

@@ -48,6 +48,18 @@ describe.each(transferOwners)('the transfer of a %s', (owner) => {
     expect(await world.transfers(message.paymentId)).toHaveLength(1);
   });
 
+  it('is submitted by whoever gets the message again, also if the review would block it now', async () => {
+    const message = await world.queue('0001');
+    let review = holding;
+    const executor = world.executor({ review: { of: (...args) => review.of(...args) } });
+    await handle(executor, message);
+    await claimed(message);
+    const block = { rules: ['test'], reasons: ['listed since'] };
+    review = { of: () => Promise.resolve({ outcome: 'blocked', block }) };
+    await handle(executor, message);
+    expect(await world.transfers(message.paymentId)).toHaveLength(1);
+  });
+
   it('leaves no row behind if another executor has ended it', async () => {
     const message = await world.queue('0001');
     const executor = world.executor({ review: holding });
