@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
-import { type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
+import {
+  type EventStore,
+  memoryEventStore,
+  postgresEventStore,
+  sealedStore,
+  StoreUnavailable,
+} from '@pis/event-store';
 import { countingStore } from '@pis/event-store/testing';
 import type { Keyring } from '@pis/keyring';
 import { until } from '@pis/local-servers/testing';
@@ -133,6 +139,40 @@ describe('a payment without its message', () => {
     await until(() => world.pending(paymentId), { timeoutMs });
     await executor.stop();
     await restored.close();
+  });
+
+  it('is found in the log of a replica that PostgreSQL failed over to, which lacks the last payment', async () => {
+    const open = () => sealedStore(postgresEventStore({ pool: world.pool }), keyring);
+    const [store, gateway] = [open(), open()];
+    const queue = async () => {
+      const { paymentId } = await world.queue('4321');
+      const [event] = await world.store.readStream(`payment-${paymentId}`, { leaveSealed: true });
+      if (event === undefined) throw new Error('the payment has no event');
+      await gateway.append(`payment-${paymentId}`, 'noStream', [event]);
+      return paymentId;
+    };
+    const executor = world.executor({ store });
+    executor.start();
+    try {
+      await queue();
+      await until(() => world.count('rail_log_place'), { timeoutMs });
+      const listeners = `FROM pg_stat_activity WHERE datname = current_database() AND query ~ '^LISTEN' AND state = 'idle'`;
+      const { rows } = await until(
+        async () => {
+          const found = await world.pool.query<{ pid: number }>(`SELECT pid ${listeners}`);
+          return found.rows.length > 0 && found;
+        },
+        { timeoutMs },
+      );
+      await world.pool.query('DELETE FROM events');
+      await world.pool.query('UPDATE event_log_head SET position = 0');
+      const paymentId = await queue();
+      for (const { pid } of rows) await world.pool.query('SELECT pg_terminate_backend($1)', [pid]);
+      await until(() => world.pending(paymentId), { timeoutMs });
+    } finally {
+      await executor.stop();
+      await Promise.all([store.close(), gateway.close()]);
+    }
   });
 
   it('is found without reading pages of the log', async () => {

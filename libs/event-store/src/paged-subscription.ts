@@ -20,6 +20,8 @@ export interface PagedSubscription {
   readonly pollIntervalMs: () => number;
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
+  /** How often the connection to the log was lost and is back. Each time is reported, also if no read failed meanwhile. */
+  readonly losses?: () => number;
 }
 
 /**
@@ -27,14 +29,27 @@ export interface PagedSubscription {
  * yielded ended, and the store hands out positions in the order of commit.
  */
 export async function* pagedSubscription(
-  { readLog, bell, pollIntervalMs, retryInitialMs, retryMaxMs }: PagedSubscription,
+  {
+    readLog,
+    bell,
+    pollIntervalMs,
+    retryInitialMs,
+    retryMaxMs,
+    losses = () => 0,
+  }: PagedSubscription,
   { signal, onConnection, ...options }: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
   let after = options.after;
   let failures = 0;
   let isConnected = false;
+  let reportedLosses = losses();
   while (!signal.aborted) {
     const { rung } = bell;
+    if (losses() !== reportedLosses) {
+      if (isConnected) onConnection?.(new StoreUnavailable('the connection to the log was lost'));
+      isConnected = false;
+      reportedLosses = losses();
+    }
     let page: SubscribedPage;
     try {
       page = await readLog({ ...options, after });

@@ -124,6 +124,20 @@ describe('the known head of the log', () => {
     expect(pageAfter(6)).toBeNull();
   });
 
+  it('counts the connections that were lost and are back', async () => {
+    const { rung } = head.bell;
+    polls.at(-1)?.reject(new Error('unavailable'));
+    await until(() => polls.length === 2, { timeoutMs });
+    expect([head.losses, head.bell.rung]).toEqual([0, rung]);
+    await answer(beginning);
+    expect([head.losses, head.bell.rung]).toEqual([1, rung + 1]);
+    await answer(beginning);
+    head.listens();
+    expect(head.losses).toBe(1);
+    head.listens();
+    expect(head.losses).toBe(2);
+  });
+
   it('has no event after an append with an unknown outcome', () => {
     head.appended(at(6), [event(7)]);
     head.forget();

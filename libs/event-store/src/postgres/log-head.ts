@@ -30,6 +30,9 @@ export class LogHead {
   #known: Position = beginning;
   #followers = 0;
   #isAppending = false;
+  #hasListened = false;
+  #isAway = false;
+  #losses = 0;
   /** Heard during an append. */
   #notified: Position = beginning;
 
@@ -89,6 +92,18 @@ export class LogHead {
     return page === null ? null : { ...page, isLast: page.position >= this.#known };
   }
 
+  /** How often the connection was lost and is back. It may lead to another server by now, whose log lacks the last events. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Notifications arrive from now on. Those from before may be lost. */
+  listens(): void {
+    if (this.#hasListened) this.#losses += 1;
+    this.#hasListened = true;
+    this.forget();
+  }
+
   /** A notification. That of an append under way here often comes before its answer, which has the events as well. */
   notified(position: Position): void {
     if (!this.#isAppending) this.reached(position);
@@ -113,7 +128,7 @@ export class LogHead {
     }
   }
 
-  /** The log may have anything by now: an append has an unknown outcome, or notifications may have been lost. */
+  /** The log may have anything by now: an append has an unknown outcome, or notifications were lost. */
   forget(): void {
     this.#own = null;
     this.#moveTo(beginning);
@@ -132,11 +147,17 @@ export class LogHead {
       await pause(intervalMs(), signal);
       if (signal.aborted) return;
       const before = this.#known;
-      // Subscriptions notice themselves that the store is unavailable, and read again when it is back.
-      const head = await readHead().catch(() => {
+      const head = await readHead().catch(() => null);
+      if (head === null) {
         this.#own = null;
-        return before;
-      });
+        this.#isAway = true;
+        continue;
+      }
+      if (this.#isAway) {
+        this.#isAway = false;
+        this.#losses += 1;
+        this.bell.ring();
+      }
       // An answer from before an append that is known by now says nothing new.
       if (this.#known !== before) this.reached(head);
       // Also backwards: the log may have been restored from an older backup.

@@ -124,7 +124,7 @@ export function postgresEventStore({
   const handler: ChannelHandler = {
     channel: eventsChannel,
     onNotification: (position) => head.notified(positionOf(position)),
-    onListening: () => head.forget(),
+    onListening: () => head.listens(),
   };
   listener.add(handler);
   const opened = () => {
@@ -188,6 +188,7 @@ export function postgresEventStore({
           pollIntervalMs: () => limits.subscriptionPollIntervalMs,
           retryInitialMs,
           retryMaxMs,
+          losses: () => head.losses,
         },
         { ...options, signal: AbortSignal.any([signal, closing.signal]) },
       );

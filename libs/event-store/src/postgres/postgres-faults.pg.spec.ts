@@ -169,6 +169,38 @@ describe('the event store when PostgreSQL fails', () => {
   );
 
   it(
+    'reports a connection that was lost while nobody read, once it is back',
+    async () => {
+      const hourMs = 3_600_000;
+      const store = open({ pollIntervalMs: hourMs, pollWithoutListenIntervalMs: hourMs });
+      const states: (string | null)[] = [];
+      const after = await store.lastPosition();
+      const onConnection = (failure: Error | null) => void states.push(failure?.name ?? null);
+      const follower = follow(store, { after, onConnection });
+      const listeners = async () => {
+        const { rows } = await operator.query<{ pid: number }>(
+          `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+             AND application_name = 'pis-event-listener' AND query LIKE 'LISTEN%' AND state = 'idle'`,
+        );
+        return rows.map(({ pid }) => pid);
+      };
+      const before = await listeners();
+      const [lost] = await until(
+        async () => {
+          const own = (await listeners()).filter((pid) => !before.includes(pid));
+          return own.length > 0 && states.length > 0 && own;
+        },
+        { timeoutMs },
+      );
+      await operator.query('SELECT pg_terminate_backend($1)', [lost]);
+      await until(() => states.length === 3, { timeoutMs });
+      expect(states).toEqual([null, 'StoreUnavailable', null]);
+      await follower.stop();
+    },
+    testTimeoutMs,
+  );
+
+  it(
     'polls while it cannot listen',
     async () => {
       const subscriber = open({ listenConnectionString: nobodyListens });
