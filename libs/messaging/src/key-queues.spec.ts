@@ -51,6 +51,29 @@ describe('key queues', () => {
     expect(partition.position).toBe('5');
   });
 
+  it('leave nothing behind on their signals after a failed attempt', async () => {
+    const { any } = AbortSignal;
+    let made = 0;
+    AbortSignal.any = (signals) => {
+      made += 1;
+      return any.call(AbortSignal, signals);
+    };
+    try {
+      const { queues, started, end, passTime } = scene();
+      const partition = queues.open('r', unused);
+      submit(partition, 'a', '1');
+      for (let round = 0; round < 3; round += 1) {
+        await end('1', away());
+        await passTime();
+      }
+      await end('1');
+      expect(started).toEqual(['1', '1#2', '1#3', '1#4']);
+      expect(made).toBe(0);
+    } finally {
+      AbortSignal.any = any;
+    }
+  });
+
   it('back off a failing key exponentially while others continue, even with a single handler slot', async () => {
     const { queues, started, waiting, end, passTime } = scene({
       concurrencyMax: 1,

@@ -214,11 +214,21 @@ export class KeyQueues {
     notify(this.options.observe, (observe) => observe.problem?.(doing, error));
   }
 
-  #backoff(item: Item, tries: number): Promise<void> {
+  async #backoff(item: Item, tries: number): Promise<void> {
     const { backoffInitialMs, backoffMaxMs } = this.options.limits;
     const exactMs = backoffMs(tries, backoffInitialMs, backoffMaxMs);
     const ms = exactMs * (1 + spread * (2 * (this.options.random ?? Math.random)() - 1));
-    return this.options.delay(ms, AbortSignal.any([item.partition.signal, this.#stop.signal]));
+    // Not AbortSignal.any: signals that live long keep something of each one made from them.
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    const signals = [item.partition.signal, this.#stop.signal];
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true });
+    if (signals.some(({ aborted }) => aborted)) end();
+    try {
+      await this.options.delay(ms, ending.signal);
+    } finally {
+      for (const signal of signals) signal.removeEventListener('abort', end);
+    }
   }
 
   #done(queue: KeyQueue, item: Item): void {
