@@ -184,6 +184,45 @@ describe('An endpoint to which no attempt could be made', () => {
   });
 });
 
+describe('A delivery engine that cannot make an attempt', () => {
+  it('leaves the other deliveries of the endpoint in the table for a while, however many are due', async () => {
+    const owned = { endpointId: 'endpoint', organizationId: randomUUID() };
+    let attempts = 0;
+    const engine = new DeliveryEngine({
+      table: {
+        due: (_, { except }) =>
+          Promise.resolve({
+            endpoints: except.includes('endpoint') ? [] : [owned],
+            nextDueAt: null,
+          }),
+        claim: ({ room }) =>
+          Promise.resolve(
+            Array.from({ length: room.get('endpoint') ?? 0 }, () => {
+              const fanOut = { ...fanOutTo('endpoint'), organizationId: owned.organizationId };
+              return fanOut.receivers.map((receiver) => deliveryOf(fanOut, receiver));
+            }).flat(),
+          ),
+        record: () => Promise.resolve(),
+        ...{ insert: unexpected, retake: unexpected, leased: unexpected, failExpired: unexpected },
+      },
+      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
+      attempt() {
+        attempts += 1;
+        return Promise.reject(new Error('its endpoint cannot be read'));
+      },
+      now: () => new Date(),
+      windowMinMs: 1,
+      logError: () => undefined,
+      limits,
+    });
+    engine.start();
+    await until(() => attempts > 0, { timeoutMs: 20_000 });
+    for (let turn = 0; turn < 200; turn += 1) await setImmediate();
+    expect(attempts).toBe(slotsOf().perEndpointInitial);
+    await engine.stop();
+  });
+});
+
 describe('An endpoint that turns slow while its deliveries are claimed', () => {
   it('gets no more attempts than a slow endpoint, and its deliveries go back', async () => {
     const traffic = new Traffic({ ...limits, ...slotsOf() }, standingStill);

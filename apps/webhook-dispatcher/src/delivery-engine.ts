@@ -39,7 +39,7 @@ export interface EngineLimits extends WaitingRoomLimits {
   readonly beginWithinMs: number;
   /** The longest time until rows of other dispatchers are noticed. */
   readonly pollMaxMs: number;
-  /** The pause before a delivery for which no attempt could be made is tried again. */
+  /** The pause before a delivery for which no attempt could be made, and its endpoint, are tried again. */
   readonly postponeMs: number;
   /** Deliveries of a disabled endpoint that one statement checks for an ended window. */
   readonly expiredBatchMax: number;
@@ -335,6 +335,8 @@ export class DeliveryEngine {
       return await attempt(delivery, mayBegin, this.cutting.signal);
     } catch (error) {
       logError(error, 'a delivery could not be attempted', idsOf(delivery));
+      // What else is due for the endpoint would fail alike: it is not claimed meanwhile.
+      this.traffic.close(delivery.endpointId, limits.postponeMs);
       return { kind: 'released', notBefore: new Date(now().getTime() + limits.postponeMs) };
     }
   }

@@ -230,7 +230,7 @@ export class Traffic {
   close(endpointId: string, forMs: number): boolean {
     const endpoint = this.use(endpointId);
     const wasOpen = endpoint.closedUntilMs <= this.now().atMs;
-    endpoint.closedUntilMs = this.now().atMs + forMs;
+    endpoint.closedUntilMs = Math.max(endpoint.closedUntilMs, this.now().atMs + forMs);
     return wasOpen;
   }
 
