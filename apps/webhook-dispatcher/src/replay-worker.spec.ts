@@ -31,7 +31,6 @@ function idleWorker(leased: () => Promise<null>, idleMs = 1) {
       after: unexpected,
       positionBefore: unexpected,
       between: unexpected,
-      reached: unexpected,
     },
     endpointOf: unexpected,
     notify: () => undefined,

@@ -13,7 +13,12 @@ import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { WakeUp } from '@pis/postgres';
-import type { EventsQuery, IndexedEventRef, TimePlace } from '@pis/read-models';
+import {
+  type EventsQuery,
+  hasReached,
+  type IndexedEventRef,
+  type TimePlace,
+} from '@pis/read-models';
 import { pastWebhookEvents } from '@pis/integration';
 import { Repeating } from '@pis/service-kit';
 import type pg from 'pg';
@@ -131,14 +136,15 @@ export class ReplayWorker {
 
   /** @returns how long the replay must wait. Null when it continued or has ended */
   private async goOn(replay: ReplayRecord): Promise<number | null> {
-    const { table, events, endpointOf, limits, now } = this.deps;
+    const { table, store, pool, endpointOf, limits, now } = this.deps;
     const endpoint = await endpointOf(replay.organizationId, replay.endpointId);
     if (endpoint === null) {
       await table.cancel(replay, now());
       return null;
     }
     if (!endpoint.enabled) return limits.disabledRecheckMs;
-    if ((await events.reached()) < replay.throughPosition) return limits.waitMs;
+    const isIndexed = await hasReached({ pool, store }, 'events', replay.throughPosition);
+    if (!isIndexed) return limits.waitMs;
     const max = { due: limits.dueMax, waiting: limits.waitingMax };
     const { due, waiting } = await table.backlog(replay.endpointId, now(), max);
     if (waiting >= limits.waitingMax) return limits.waitMs;

@@ -4,7 +4,6 @@
  */
 import { beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
-import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
 
 /** An event of an organization, without its content. */
@@ -41,9 +40,6 @@ export interface EventsQuery {
     range: { readonly from: string; readonly to: string; readonly after: TimePlace | null },
     max: number,
   ): Promise<IndexedEventRef[]>;
-
-  /** The position of the index: it has every event up to it. @throws StoreUnavailable */
-  reached(): Promise<Position>;
 }
 
 /**
@@ -93,7 +89,6 @@ export function eventsQuery(pool: pg.Pool): EventsQuery {
       const values = [organizationId, occurredAt, to, position, max];
       return (await run<Row>('between', values)).map(refOf);
     },
-    reached: () => orUnavailable(() => readCheckpoint(pool, 'events')),
   };
 }
 

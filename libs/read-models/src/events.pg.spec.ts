@@ -105,11 +105,10 @@ describe('the index of integration events', () => {
     expect(new Set([...first, ...rest].map(({ eventId }) => eventId)).size).toBe(4);
   });
 
-  it('reports its position, and is the same after a rebuild', async () => {
+  it('is the same after a rebuild', async () => {
     const payment = await queue(0);
     await completePayment(store, payment);
     await caughtUp();
-    expect(await query.reached()).toBe(await store.lastPosition());
     const before = await query.after(organizationId, '', 10);
     await rebuildProjection('events', { store, pool });
     expect(await query.after(organizationId, '', 10)).toEqual(before);

@@ -21,7 +21,7 @@ export { paymentPeriods, type PaymentPeriods } from './payment-periods.js';
 export { movementsProjection } from './movements.projection.js';
 export * from './movements.js';
 export { HeldAsOf } from './held-as-of.js';
-export { aheadOfLog, hasReached, isCompleteAsOf } from './projection-reach.js';
+export { aheadOfLog, hasReached, isCompleteAsOf, projectionReach } from './projection-reach.js';
 export * from './activity.js';
 export {
   type HeldOwner,

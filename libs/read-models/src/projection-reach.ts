@@ -11,6 +11,7 @@ import type pg from 'pg';
 import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
 import { prefixesFollowedBy, type ProjectionName } from './projected-streams.js';
+import { projectionProgress, type ProjectionProgress } from './projection-progress.js';
 
 export interface ProjectedLog {
   readonly pool: pg.Pool;
@@ -39,6 +40,19 @@ export async function hasReached(
     after = page.position;
   }
   return true;
+}
+
+/**
+ * Waits for a projection that any process may run. `projectionProgress` alone would wait in vain at the end of a log that
+ * rests: the checkpoint of a projection may stay before events of other streams.
+ */
+export function projectionReach(log: ProjectedLog, projection: ProjectionName): ProjectionProgress {
+  const progress = projectionProgress(log.pool, projection);
+  return {
+    /** @throws StoreUnavailable */
+    waitFor: async (position, timeoutMs) =>
+      (await hasReached(log, projection, position)) || progress.waitFor(position, timeoutMs),
+  };
 }
 
 /** The longest time from the decision of an event to its append, and between the clocks of two processes. */

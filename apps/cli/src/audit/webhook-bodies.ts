@@ -5,7 +5,7 @@
  */
 import type { EventStore } from '@pis/event-store';
 import { endSession, ownConnection } from '@pis/postgres';
-import { eventsQuery, type ReadModelDifference } from '@pis/read-models';
+import { hasReached, type ReadModelDifference } from '@pis/read-models';
 import {
   bodyHashOf,
   firstHashPlace,
@@ -133,7 +133,7 @@ async function findUnknown(
   { store, pool, onDifference }: WebhookBodiesOptions,
 ): Promise<number> {
   const end = await store.lastPosition();
-  const isIndexWhole = (await eventsQuery(pool).reached()) >= end;
+  const isIndexWhole = await hasReached({ pool, store }, 'events', end);
   let unknown = 0;
   for await (const page of hashesWithoutEvent(session, { isIndexWhole, max: idsMax }))
     for (const row of page) {

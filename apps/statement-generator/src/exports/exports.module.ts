@@ -14,7 +14,7 @@ import {
   firstHeldStreamOf,
   type NeededStreams,
   type ProjectionProgress,
-  projectionProgress,
+  projectionReach,
 } from '@pis/read-models';
 import {
   EVENT_STORE,
@@ -92,8 +92,8 @@ function exportWorker(
   logger: Logger,
 ): ExportWorker {
   const [payments, movements] = [
-    projectionProgress(pool, 'payments'),
-    projectionProgress(pool, 'movements'),
+    projectionReach({ pool, store }, 'payments'),
+    projectionReach({ pool, store }, 'movements'),
   ];
   const lists: Readonly<Record<ExportKind, ProjectionProgress | null>> = {
     payments,
