@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import type { WebhookEndpoint } from '@pis/domain';
 import { memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
+import type { ReplayRecord } from '@pis/webhook-deliveries';
 import pg from 'pg';
 import { dispatcherLimits } from './limits.js';
 import { type ReplayDeps, ReplayWorker } from './replay-worker.js';
@@ -83,6 +86,48 @@ describe('A replay worker', () => {
     }
     await worker.stop();
     expect(errors).toEqual([]);
+  });
+});
+
+describe('A replay whose endpoint takes nothing', () => {
+  it('waits twice as long each time, up to its limit, and a short time again after a page', async () => {
+    const time = new Date();
+    const [pageEveryMs, waitMs] = [1, 10];
+    const replay: ReplayRecord = {
+      ...{ id: randomUUID(), organizationId: randomUUID(), endpointId: randomUUID() },
+      ...{ fromAt: time, toAt: time, eventTypes: null, throughPosition: '', nextPosition: '' },
+      ...{ eventsSent: 0, requestedAt: time, finishedAt: null },
+      state: 'running',
+    };
+    const waits: number[] = [];
+    const { dueMax } = dispatcherLimits.replays;
+    const worker = new ReplayWorker({
+      table: {
+        lease: () => Promise.resolve(replay),
+        backlog: () => Promise.resolve({ due: waits.length === 6 ? 0 : dueMax, waiting: 0 }),
+        async postpone(_, notBefore) {
+          waits.push(notBefore.getTime() - time.getTime());
+        },
+        async advance(_, { notBefore }) {
+          waits.push(notBefore.getTime() - time.getTime());
+        },
+        ...{ cancel: unexpected, hasRunning: unexpected, prune: () => Promise.resolve(0) },
+      },
+      store: memoryEventStore(),
+      pool: { query: () => Promise.resolve({ rows: [] }) } as unknown as pg.Pool,
+      events: { after: unexpected, positionBefore: unexpected, between: async () => [] },
+      endpointOf: () => Promise.resolve({ enabled: true } as WebhookEndpoint),
+      notify: () => undefined,
+      now: () => time,
+      wakeUp: { bell: new Bell(), idleMs: () => 1 },
+      ...{ windowMsOf: () => 1, keptMs: 1 },
+      logError: () => undefined,
+      limits: { ...dispatcherLimits.replays, pageEveryMs, waitMs },
+    });
+    worker.start();
+    await until(() => waits.length >= 9, { timeoutMs: 60_000 });
+    await worker.stop();
+    expect(waits.slice(0, 9)).toEqual([1, 2, 4, 8, 10, 10, pageEveryMs, 1, 2]);
   });
 });
 

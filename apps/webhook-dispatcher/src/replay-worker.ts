@@ -43,9 +43,9 @@ export interface ReplayLimits {
   readonly leaseMs: number;
   /** The pause between two pages. */
   readonly pageEveryMs: number;
-  /** The pause while replays are running that cannot be taken yet, and after a failure. */
+  /** The longest pause while replays are running that cannot be taken yet, and that after a failure. */
   readonly pollMs: number;
-  /** How long a replay waits for the index or for retries before it looks again. */
+  /** How long a replay waits for the index, for retries, or for an endpoint that takes nothing, before it looks again. */
   readonly waitMs: number;
   /** How long a replay waits for its endpoint to be enabled before it looks again. */
   readonly disabledRecheckMs: number;
@@ -89,6 +89,8 @@ export class ReplayWorker {
   private readonly repeating: Repeating;
   /** Monotonic. */
   private prunedAtMs = -Infinity;
+  /** Of replays whose endpoint has not taken half a page yet, by their ID: how long they wait, and until when (monotonic). */
+  private readonly waits = new Map<string, { readonly ms: number; readonly endsAtMs: number }>();
 
   constructor(private readonly deps: ReplayDeps) {
     const { table, wakeUp, limits, logError } = deps;
@@ -97,7 +99,7 @@ export class ReplayWorker {
         const hadWork = await this.step();
         await this.prune();
         if (hadWork) return limits.pageEveryMs;
-        return (await table.hasRunning()) ? limits.pollMs : wakeUp.idleMs();
+        return (await table.hasRunning()) ? this.runningMs() : wakeUp.idleMs();
       },
       failed(error) {
         logError(error, 'a replay waits');
@@ -149,12 +151,37 @@ export class ReplayWorker {
     const { due, waiting } = await table.backlog(replay.endpointId, now(), max);
     if (waiting >= limits.waitingMax) return limits.waitMs;
     // A transaction is worth it from half a page on.
-    if (due * 2 > limits.dueMax) return limits.pageEveryMs;
+    if (due * 2 > limits.dueMax) return this.nextWait(replay);
+    this.waits.delete(replay.id);
 
     const page = await this.pageOf(replay, limits.dueMax - due);
     await table.advance(replay, page, now());
     if (page.deliveries.length > 0) this.deps.notify(replay.endpointId);
     return null;
+  }
+
+  /**
+   * Twice as long each time: an endpoint that hangs or fails may take hours for half a page. A fast one does not notice,
+   * because it has the other half meanwhile.
+   */
+  private nextWait({ id }: ReplayRecord): number {
+    const { pageEveryMs, waitMs } = this.deps.limits;
+    const former = this.waits.get(id);
+    const ms = former === undefined ? pageEveryMs : Math.min(2 * former.ms, waitMs);
+    this.waits.set(id, { ms, endsAtMs: performance.now() + ms });
+    return ms;
+  }
+
+  /** Until the first of these replays goes on, or another one that is running may be taken. */
+  private runningMs(): number {
+    const { pollMs } = this.deps.limits;
+    const nowMs = performance.now();
+    let ms = pollMs;
+    for (const [id, { endsAtMs }] of this.waits)
+      if (endsAtMs > nowMs) ms = Math.min(ms, Math.ceil(endsAtMs - nowMs) + 1);
+      // Another dispatcher has it, or it has ended.
+      else if (nowMs - endsAtMs > pollMs) this.waits.delete(id);
+    return ms;
   }
 
   private async pageOf(replay: ReplayRecord, room: number): Promise<ReplayPage> {
