@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPool } from '@pis/postgres';
 import { say } from '../workspace.mjs';
+import { answered } from './answers.mjs';
 import { createMany, firstWebhookLatency, fullLifecycles } from './lifecycle.mjs';
 import { rssMb } from './metrics.mjs';
 import { followOutcomes } from './outcomes.mjs';
@@ -113,7 +114,7 @@ async function systemRounds(scale, target, receiver) {
     rounds.push({
       lifecycles: withoutEndpoints,
       lifecyclesWithWebhooks: (await fullLifecycles(target, receiver, load)).perSecond,
-      accepted: await measure('http-load.mjs', paymentLoad(target, { ...scale, connections })),
+      accepted: await answered(201, paymentLoad(target, { ...scale, connections })),
     });
   }
   await outcomes.allCompleted();
@@ -136,7 +137,7 @@ async function measureHeld(scale, place) {
     const { rows } = await pool.query('SELECT position::float8 AS events FROM event_log_head');
     return { ...rows[0], node: cpuMsOfTree(app.pid), postgres: cpuMsOfTree(postgresPid) };
   };
-  const load = () => measure('http-load.mjs', paymentLoad(target, { ...scale, connections }));
+  const load = () => answered(201, paymentLoad(target, { ...scale, connections }));
   say('payments accepted, everything in one process, nothing executed');
   await load();
   const rounds = [];
@@ -169,8 +170,8 @@ async function besideTheMachine(scale, target) {
     rounds.push({
       pgbench: await pgbenchInserts(inserts),
       inserts: await measure('insert-load.mjs', inserts),
-      emptyPost: await measure('http-load.mjs', { ...load, origin: empty.hello.url, path: '/' }),
-      accepted: await measure('http-load.mjs', load),
+      emptyPost: await answered(200, { ...load, origin: empty.hello.url, path: '/' }),
+      accepted: await answered(201, load),
     });
   await empty.stop();
   return rounds;

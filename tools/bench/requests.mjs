@@ -1,6 +1,6 @@
 /** The requests that the bench sends: what a client sends, with distinct keys. */
 import { randomUUID } from 'node:crypto';
-import { measure } from './processes.mjs';
+import { answered } from './answers.mjs';
 
 /** A contact that can be paid; the result says where and what to POST. */
 export async function createPayable({ url, apiKey }) {
@@ -80,8 +80,8 @@ export async function listLatency(target, { atLeast, connections }) {
   });
   return {
     payments: atLeast,
-    firstPage: await measure('http-load.mjs', page('/v1/payments/?limit=20')),
-    deepPage: await measure('http-load.mjs', page(`/v1/payments/?limit=20&cursor=${cursor}`)),
+    firstPage: await answered(200, page('/v1/payments/?limit=20')),
+    deepPage: await answered(200, page(`/v1/payments/?limit=20&cursor=${cursor}`)),
   };
 }
 
@@ -91,7 +91,7 @@ async function fill(target, { atLeast, connections }) {
     const missing = atLeast - (await listed(target));
     if (missing <= 0) return;
     const load = paymentLoad(target, { connections, seconds: 10, warmupSeconds: 0 });
-    await measure('http-load.mjs', load);
+    await answered(201, load);
   }
 }
 

@@ -1,0 +1,11 @@
+/** What a load was answered with: a request that was refused is no figure. */
+import { measure } from './processes.mjs';
+
+/** A load by http-load.mjs. @throws Error unless all its requests, and at least one, had this status */
+export async function answered(status, load) {
+  const result = await measure('http-load.mjs', load);
+  const { [status]: expected = 0, ...others } = result.statuses;
+  if (expected === 0 || Object.keys(others).length > 0)
+    throw new Error(`not all answers are ${status}: ${JSON.stringify(result.statuses)}`);
+  return result;
+}
