@@ -21,7 +21,7 @@ const idleWindowMs = 60_000;
 const settledLimitMs = 300_000;
 const testLimitMs = 480_000;
 /** The goal is 1 % of a core. Each transaction takes 1 to 2 ms of CPU time here and in PostgreSQL. */
-const transactionsPerSecondMax = 8;
+const transactionsPerSecondMax = 12;
 /** For a minute after a payment the executor looks for reports and deadlines once a second: 26 with all else. */
 const busyTransactionsPerSecondMax = 33;
 /** A smallest read takes 2 to 6 ms of CPU time, an idle second 4 to 12, and one of a loop that does not rest 1,000. */
