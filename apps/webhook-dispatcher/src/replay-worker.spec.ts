@@ -90,26 +90,33 @@ describe('A replay worker', () => {
 });
 
 describe('A replay whose endpoint takes nothing', () => {
-  it('waits twice as long each time, up to its limit, and a short time again after a page', async () => {
-    const time = new Date();
-    const [pageEveryMs, waitMs] = [1, 10];
-    const replay: ReplayRecord = {
+  const time = new Date();
+  const [pageEveryMs, waitMs] = [1, 10];
+  const { dueMax } = dispatcherLimits.replays;
+
+  function running(): ReplayRecord {
+    return {
       ...{ id: randomUUID(), organizationId: randomUUID(), endpointId: randomUUID() },
       ...{ fromAt: time, toAt: time, eventTypes: null, throughPosition: '', nextPosition: '' },
       ...{ eventsSent: 0, requestedAt: time, finishedAt: null },
       state: 'running',
     };
-    const waits: number[] = [];
-    const { dueMax } = dispatcherLimits.replays;
+  }
+
+  /** A worker whose table always has a replay, and how long each replay was put off. */
+  function busyWorker(
+    { lease, backlog }: Pick<ReplayDeps['table'], 'lease' | 'backlog'>,
+    limits = {},
+  ) {
+    const waits: { readonly id: string; readonly ms: number }[] = [];
     const worker = new ReplayWorker({
       table: {
-        lease: () => Promise.resolve(replay),
-        backlog: () => Promise.resolve({ due: waits.length === 6 ? 0 : dueMax, waiting: 0 }),
-        async postpone(_, notBefore) {
-          waits.push(notBefore.getTime() - time.getTime());
+        ...{ lease, backlog },
+        async postpone({ id }, notBefore) {
+          waits.push({ id, ms: notBefore.getTime() - time.getTime() });
         },
-        async advance(_, { notBefore }) {
-          waits.push(notBefore.getTime() - time.getTime());
+        async advance({ id }, { notBefore }) {
+          waits.push({ id, ms: notBefore.getTime() - time.getTime() });
         },
         ...{ cancel: unexpected, hasRunning: unexpected, prune: () => Promise.resolve(0) },
       },
@@ -122,12 +129,39 @@ describe('A replay whose endpoint takes nothing', () => {
       wakeUp: { bell: new Bell(), idleMs: () => 1 },
       ...{ windowMsOf: () => 1, keptMs: 1 },
       logError: () => undefined,
-      limits: { ...dispatcherLimits.replays, pageEveryMs, waitMs },
+      limits: { ...dispatcherLimits.replays, pageEveryMs, waitMs, ...limits },
+    });
+    return { worker, waits };
+  }
+
+  it('waits twice as long each time, up to its limit, and a short time again after a page', async () => {
+    const replay = running();
+    const { worker, waits } = busyWorker({
+      lease: () => Promise.resolve(replay),
+      backlog: () => Promise.resolve({ due: waits.length === 6 ? 0 : dueMax, waiting: 0 }),
     });
     worker.start();
     await until(() => waits.length >= 9, { timeoutMs: 60_000 });
     await worker.stop();
-    expect(waits.slice(0, 9)).toEqual([1, 2, 4, 8, 10, 10, pageEveryMs, 1, 2]);
+    const pauses = waits.slice(0, 9).map(({ ms }) => ms);
+    expect(pauses).toEqual([1, 2, 4, 8, 10, 10, pageEveryMs, 1, 2]);
+  });
+
+  it('is forgotten once others have long been taken instead, so that memory does not grow', async () => {
+    const [replay, other] = [running(), running()];
+    let firstMs = Infinity;
+    const lease = async () => {
+      if (firstMs === Infinity) firstMs = performance.now();
+      else if (performance.now() - firstMs < 100) return other;
+      return replay;
+    };
+    const backlog = () => Promise.resolve({ due: dueMax, waiting: 0 });
+    const { worker, waits } = busyWorker({ lease, backlog }, { leaseMs: 10 });
+    const pauses = () => waits.filter(({ id }) => id === replay.id).map(({ ms }) => ms);
+    worker.start();
+    await until(() => pauses().length >= 2, { timeoutMs: 60_000 });
+    await worker.stop();
+    expect(pauses().slice(0, 2)).toEqual([1, 1]);
   });
 });
 

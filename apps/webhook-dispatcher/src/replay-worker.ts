@@ -165,10 +165,14 @@ export class ReplayWorker {
    * because it has the other half meanwhile.
    */
   private nextWait({ id }: ReplayRecord): number {
-    const { pageEveryMs, waitMs } = this.deps.limits;
+    const { pageEveryMs, waitMs, leaseMs } = this.deps.limits;
+    const nowMs = performance.now();
+    // Those that another dispatcher has since, or that have ended.
+    for (const [waiting, { endsAtMs }] of this.waits)
+      if (nowMs - endsAtMs > leaseMs) this.waits.delete(waiting);
     const former = this.waits.get(id);
     const ms = former === undefined ? pageEveryMs : Math.min(2 * former.ms, waitMs);
-    this.waits.set(id, { ms, endsAtMs: performance.now() + ms });
+    this.waits.set(id, { ms, endsAtMs: nowMs + ms });
     return ms;
   }
 
@@ -177,10 +181,8 @@ export class ReplayWorker {
     const { pollMs } = this.deps.limits;
     const nowMs = performance.now();
     let ms = pollMs;
-    for (const [id, { endsAtMs }] of this.waits)
+    for (const { endsAtMs } of this.waits.values())
       if (endsAtMs > nowMs) ms = Math.min(ms, Math.ceil(endsAtMs - nowMs) + 1);
-      // Another dispatcher has it, or it has ended.
-      else if (nowMs - endsAtMs > pollMs) this.waits.delete(id);
     return ms;
   }
 
