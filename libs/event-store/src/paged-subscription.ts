@@ -1,6 +1,7 @@
 /** A subscription made of page reads, with a wake-up when the log may have grown. */
 import { type Bell, backoffMs, pause } from '@pis/postgres';
 import {
+  EventsLost,
   type LogPage,
   type ReadLogOptions,
   StoreUnavailable,
@@ -13,6 +14,7 @@ export interface SubscribedPage extends LogPage {
 }
 
 export interface PagedSubscription {
+  /** @throws EventsLost if the log has another event at `after` than `afterEventId` */
   readonly readLog: (options: ReadLogOptions) => Promise<SubscribedPage>;
   /** Rings at the latest when an event can be read that could not be before. */
   readonly bell: Bell;
@@ -39,7 +41,7 @@ export async function* pagedSubscription(
   }: PagedSubscription,
   { signal, onConnection, ...options }: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
-  let after = options.after;
+  let { after, afterEventId } = options;
   let failures = 0;
   let isConnected = false;
   let reportedLosses = losses();
@@ -52,23 +54,23 @@ export async function* pagedSubscription(
     }
     let page: SubscribedPage;
     try {
-      page = await readLog({ ...options, after });
+      page = await readLog({ ...options, after, afterEventId });
       failures = 0;
       if (!isConnected) onConnection?.(null);
       isConnected = true;
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
+      if (!(error instanceof StoreUnavailable) || error instanceof EventsLost) throw error;
       isConnected = false;
       onConnection?.(error);
       await pause(backoffMs(failures++, retryInitialMs, retryMaxMs), signal);
       continue;
     }
     if (signal.aborted) return;
-    const { events, position, isLast } = page;
-    if (position !== after) {
-      after = position;
-      yield { events, position };
-    }
+    const { isLast, ...shown } = page;
+    const isNew = shown.position !== after;
+    afterEventId = shown.eventId ?? (isNew ? undefined : afterEventId);
+    after = shown.position;
+    if (isNew) yield shown;
     // An event that came after the page was read has rung the bell.
     if (isLast) await bell.wait(rung, pollIntervalMs(), signal);
   }

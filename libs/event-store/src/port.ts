@@ -85,11 +85,18 @@ export interface ReadOptions {
 export interface LogPage {
   readonly events: readonly RecordedEvent[];
   readonly position: Position;
+  /** The id of the event at `position`, whether it matches or not. Absent where it is not known. */
+  readonly eventId?: string;
 }
 
 export interface ReadLogOptions {
   /** Exclusive: the first event after it comes first. */
   readonly after: Position;
+  /**
+   * The id of the event at `after`, if the reader knows it. With another event there, or none, the log has lost what the
+   * reader has read, and what is there now comes before `after`. A page of EventStoreDB does not check it.
+   */
+  readonly afterEventId?: string | undefined;
   /** Only streams whose id begins with one of these, for example `payment-`. All when absent. */
   readonly streamPrefixes?: readonly string[];
   /** Events in a page, at most. */
@@ -157,7 +164,7 @@ export interface EventStore {
   /** Several whole streams in one round trip, in the order asked for. @throws StoreUnavailable */
   readStreams(streamIds: readonly string[]): Promise<readonly (readonly RecordedEvent[])[]>;
 
-  /** One page of the log, forwards; empty events and an unchanged position at its end. @throws StoreUnavailable */
+  /** One page of the log, forwards; empty events and an unchanged position at its end. @throws StoreUnavailable, EventsLost */
   readLog(options: ReadLogOptions): Promise<LogPage>;
 
   /** The position of the last event in the log, `beginning` when empty. @throws StoreUnavailable */
@@ -173,6 +180,7 @@ export interface EventStore {
   /**
    * The log from a position on, without end: pages as they arrive. The next one is read when the consumer
    * asks for it. Survives a lost connection (backoff, then from the last page).
+   * @throws EventsLost during the iteration, if the log lacks an event that was read from it
    */
   subscribe(options: SubscribeOptions): AsyncIterable<LogPage>;
 
@@ -215,4 +223,15 @@ export class EventTooLarge extends Error {
 export class StoreUnavailable extends Error {
   override readonly name: string = 'StoreUnavailable';
   readonly isUnavailable = true;
+}
+
+/**
+ * Begin again from a saved checkpoint, and forget what was read and not saved: the log no longer has the last event that was
+ * read from it. A failover to a replica that lagged behind, or an older backup, can do that.
+ */
+export class EventsLost extends StoreUnavailable {
+  override readonly name = 'EventsLost';
+  constructor(position: Position) {
+    super(`the log has lost the event at ${position}, which was read from it`);
+  }
 }

@@ -5,6 +5,7 @@ import {
   EventTooLarge,
   type EventStore,
   type ExpectedRevision,
+  type Position,
   type ReadOptions,
   type RecordedEvent,
   StoreUnavailable,
@@ -108,6 +109,18 @@ export function eventStoreOn(
     return last?.recorded ?? null;
   };
 
+  /** The first event from a place on, if it is ours. */
+  const eventAt = async (from: LogPlace) => {
+    const [at] = await reads.log({ from, maxCount: 1 }, readTimeoutMs);
+    return at?.recorded ?? null;
+  };
+
+  const eventIdAt = async (position: Position) => {
+    const place = placeOf(position);
+    const event = place && (await eventAt(place));
+    return event?.position === position ? event.id : null;
+  };
+
   return {
     sealing: null,
 
@@ -156,13 +169,12 @@ export function eventStoreOn(
       const last = await lastBefore('end');
       if (last === null || last.position <= upTo) return last;
       if (place === null) return null;
-      const [at] = await reads.log({ from: place, maxCount: 1 }, readTimeoutMs);
-      const event = at?.recorded ?? null;
+      const event = await eventAt(place);
       return event?.position === upTo ? event : lastBefore(place);
     },
 
     subscribe: ({ signal, ...options }) =>
-      liveSubscription(logOf(connection, namespace, limits), limits, {
+      liveSubscription(logOf(connection, namespace, limits), eventIdAt, limits, {
         ...options,
         signal: AbortSignal.any([signal, closing.signal]),
       }),

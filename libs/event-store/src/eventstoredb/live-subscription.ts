@@ -7,6 +7,7 @@
  */
 import { Bell, backoffMs, pause } from '@pis/postgres';
 import {
+  EventsLost,
   type LogPage,
   type Position,
   type RecordedEvent,
@@ -50,31 +51,55 @@ export type OpenLogAt = (
 /** For waits that only a bell ends. */
 const hourMs = 3_600_000;
 
-/** Survives a lost connection: restarts after the last page that was yielded. */
+/** The id of the event at a position; null without one. @throws StoreUnavailable */
+export type EventIdAt = (position: Position) => Promise<string | null>;
+
+/**
+ * Survives a lost connection: restarts after the last page that was yielded, if the log still has the last event that was.
+ * @throws EventsLost
+ */
 export async function* liveSubscription(
   open: OpenLogAt,
+  eventIdAt: EventIdAt,
   limits: LiveSubscriptionLimits,
   options: SubscribeOptions,
 ): AsyncGenerator<LogPage, void, undefined> {
   const { signal } = options;
   let { after } = options;
+  let last = readEvent(after, options.afterEventId);
+  const openIfKnown: OpenLogAt = async (...args) => {
+    const log = await open(...args);
+    try {
+      if (last !== null && (await eventIdAt(last.position)) !== last.eventId)
+        throw new EventsLost(last.position);
+    } catch (error) {
+      log.cancel();
+      throw error;
+    }
+    return log;
+  };
   let failures = 0;
   while (!signal.aborted) {
     try {
-      for await (const page of pagesUntilCut(open, limits, { ...options, after })) {
+      for await (const page of pagesUntilCut(openIfKnown, limits, { ...options, after })) {
         failures = 0;
         after = page.position;
+        last = readEvent(after, page.eventId) ?? last;
         yield page;
       }
       if (!signal.aborted)
         options.onConnection?.(new StoreUnavailable('EventStoreDB ended the subscription'));
     } catch (error) {
       const known = classified(error);
-      if (!(known instanceof StoreUnavailable)) throw known;
+      if (!(known instanceof StoreUnavailable) || known instanceof EventsLost) throw known;
       options.onConnection?.(known);
     }
     await pause(backoffMs(failures++, limits.retryInitialMs, limits.retryMaxMs), signal);
   }
+}
+
+function readEvent(position: Position, eventId: string | undefined) {
+  return eventId === undefined ? null : { position, eventId };
 }
 
 /** Runs one connection. Ends with the signal or with the stream; throws when the stream breaks. */
@@ -165,16 +190,17 @@ class Arrivals {
   /** Null without new events. */
   take(max: number): LogPage | null {
     const events = this.#events.splice(0, max);
+    const last = events.at(-1);
     if (this.#isPaused && this.#events.length < this.eventsMax / 2) {
       this.#isPaused = false;
       this.#log?.resume();
     }
-    const reached = events.at(-1)?.position ?? this.#taken;
+    const reached = last?.position ?? this.#taken;
     // Events arrive before their checkpoint, which counts once all of them are taken.
     const isDrained = this.#events.length === 0;
     const position = isDrained && this.#checkpoint > reached ? this.#checkpoint : reached;
     if (position === this.#taken) return null;
     this.#taken = position;
-    return { events, position };
+    return { events, position, ...(last?.position === position && { eventId: last.id }) };
   }
 }

@@ -80,48 +80,70 @@ describe('the known head of the log', () => {
     revision: place,
     position: at(place),
   });
-  const pageAfter = (place: number) => head.pageAfter(at(place), undefined, 10);
+  const before = event(6);
+  const pageAfter = ({ position, id }: { position: Position; id?: string }) =>
+    head.pageAfter({ after: position, afterEventId: id }, 10);
 
   it('has the events of this process, and says whether the log goes on', () => {
-    const own = [event(7), event(8)];
-    head.appended(at(6), own);
-    head.reached(at(8));
-    expect(pageAfter(5)).toBeNull();
-    expect(pageAfter(6)).toEqual({ events: own, position: at(8), isLast: true });
-    expect(pageAfter(7)).toEqual({ events: own.slice(1), position: at(8), isLast: true });
-    expect(pageAfter(8)).toBeNull();
+    const [first, second, third] = [event(7), event(8), event(9)];
+    head.appended(before, [first, second, third]);
     head.reached(at(9));
-    expect(pageAfter(7)).toMatchObject({ isLast: false });
-    // Position 9 is of another process.
-    head.appended(at(9), [event(10)]);
-    expect(pageAfter(7)).toBeNull();
+    const rest = { position: at(9), eventId: third.id };
+    expect(pageAfter(first)).toEqual({ events: [second, third], ...rest, isLast: true });
+    expect(pageAfter(second)).toEqual({ events: [third], ...rest, isLast: true });
+    expect(pageAfter(third)).toBeNull();
+    head.reached(at(10));
+    expect(pageAfter(first)).toMatchObject({ isLast: false });
+    // Position 10 is of another process.
+    head.appended(event(10), [event(11)]);
+    expect(pageAfter(first)).toBeNull();
+  });
+
+  it('has nothing for a reader that has not read one of these events', () => {
+    const [first, second] = [event(7), event(8)];
+    head.appended(before, [first, second]);
+    head.reached(at(8));
+    expect(pageAfter(event(5))).toBeNull();
+    expect(pageAfter({ position: at(7) })).toBeNull();
+    // Read before a failover to a replica that lacked it.
+    for (const lost of [event(6), event(7)]) expect(pageAfter(lost)).toBeNull();
+    for (const kept of [before, first]) expect(pageAfter(kept)).not.toBeNull();
+    // As is what was appended before such a failover.
+    const next = event(9);
+    head.appended({ position: at(8), id: event(8).id }, [next]);
+    for (const one of [before, first, second]) expect(pageAfter(one)).toBeNull();
+    head.appended({ position: at(9), id: null }, [event(10), event(11)]);
+    expect(pageAfter(next)).toBeNull();
   });
 
   it('has no event of a log that was restored from an older backup', async () => {
-    head.appended(at(6), [event(7)]);
+    const [first, second] = [event(7), event(8)];
+    head.appended(before, [first]);
     head.reached(at(7));
     await answer(at(7));
-    head.appended(at(7), [event(8)]);
-    expect(pageAfter(6)).not.toBeNull();
+    head.appended(first, [second]);
+    expect(pageAfter(first)).not.toBeNull();
     await answer(at(4));
-    expect(pageAfter(6)).toBeNull();
+    expect(pageAfter(first)).toBeNull();
   });
 
   it('has no event from before a new subscription', async () => {
-    head.appended(at(6), [event(7)]);
+    const [first, second, third] = [event(7), event(8), event(9)];
+    head.appended(before, [first, second]);
     const nothing = (async function* (): AsyncGenerator<LogPage> {})();
     for await (const page of head.followed(nothing)) throw new Error(page.position);
-    expect(pageAfter(6)).toBeNull();
-    head.appended(at(7), [event(8)]);
-    expect(pageAfter(7)).not.toBeNull();
+    expect(pageAfter(first)).toBeNull();
+    head.appended(first, [second, third]);
+    expect(pageAfter(second)).not.toBeNull();
   });
 
   it('has no event once the store was unavailable', async () => {
     const poll = polls.at(-1);
-    head.appended(at(6), [event(7)]);
+    const [first, second] = [event(7), event(8)];
+    head.appended(before, [first, second]);
     poll?.reject(new Error('unavailable'));
     await until(() => polls.length === 2, { timeoutMs });
-    expect(pageAfter(6)).toBeNull();
+    expect(pageAfter(first)).toBeNull();
   });
 
   it('counts the connections that were lost and are back', async () => {
@@ -139,9 +161,10 @@ describe('the known head of the log', () => {
   });
 
   it('has no event after an append with an unknown outcome', () => {
-    head.appended(at(6), [event(7)]);
+    const [first, second] = [event(7), event(8)];
+    head.appended(before, [first, second]);
     head.forget();
-    expect(pageAfter(6)).toBeNull();
+    expect(pageAfter(first)).toBeNull();
   });
 
   it('wakes for a notification during an append when the append has ended', async () => {

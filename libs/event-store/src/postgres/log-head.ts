@@ -6,12 +6,19 @@
  *
  * It also has the last events that this process has appended, so that its subscriptions need not read back what was
  * written a moment ago. What always holds: these are all events of the log in their range, as they are stored, and their
- * commit was answered. An append of another process in between begins a new range. So does a new subscription: it may have
+ * commit was answered. An append of another process in between begins a new range, also one at a position that the log has
+ * lost. So does a new subscription: it may have
  * come because the log was restored from an older backup, without some of these events.
  */
 import { Bell, pause } from '@pis/postgres';
 import type { SubscribedPage } from '../paged-subscription.js';
-import { type LogPage, type Position, type RecordedEvent, beginning } from '../port.js';
+import {
+  type LogPage,
+  type Position,
+  type ReadLogOptions,
+  type RecordedEvent,
+  beginning,
+} from '../port.js';
 import { matching, RecentEvents, type RecentEventsLimits } from '../shared-log/recent-events.js';
 
 export interface LogHeadOptions {
@@ -71,23 +78,32 @@ export class LogHead {
 
   /**
    * This process has appended them, and their commit was answered.
-   * @param before the position before the first of them
+   * @param before the event before the first of them; its id is null if it is not known
    * @param events at positions one after the other
    */
-  appended(before: Position, events: readonly RecordedEvent[]): void {
+  appended(
+    before: { readonly position: Position; readonly id: string | null },
+    events: readonly RecordedEvent[],
+  ): void {
     const last = events.at(-1);
     if (last === undefined) return;
-    if (this.#own?.end !== before) this.#own = new RecentEvents(before, this.options.own);
-    this.#own.add({ events, position: last.position });
+    const { position, id } = before;
+    const isNext = this.#own?.end === position && this.#own.eventIdAt(position) === id;
+    if (this.#own === null || !isNext)
+      this.#own = new RecentEvents(position, this.options.own, id ?? undefined);
+    this.#own.add({ events, position: last.position, eventId: last.id });
   }
 
-  /** The page that a read would find; null if its events are not known. */
+  /**
+   * The page that a read would find; null if its events are not known, or if the reader's last event is not one of them. A
+   * read of the log compares that event: the log may have been replaced by a replica that lacked it.
+   */
   pageAfter(
-    after: Position,
-    streamPrefixes: readonly string[] | undefined,
+    { after, afterEventId, streamPrefixes }: ReadLogOptions,
     pageMax: number,
   ): SubscribedPage | null {
     if (this.#own === null || after < this.#own.start) return null;
+    if (afterEventId === undefined || this.#own.eventIdAt(after) !== afterEventId) return null;
     const page = this.#own.pageAfter(after, matching(streamPrefixes), pageMax);
     return page === null ? null : { ...page, isLast: page.position >= this.#known };
   }

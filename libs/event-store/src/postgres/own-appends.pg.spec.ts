@@ -10,6 +10,7 @@ import type pg from 'pg';
 import {
   beginning,
   type EventStore,
+  EventsLost,
   type EventToAppend,
   type ExpectedRevision,
   type RecordedEvent,
@@ -17,7 +18,8 @@ import {
   WrongExpectedRevision,
 } from '../port.js';
 import { eventToAppend, unique } from '../testing/conformance-kit.js';
-import { postgresEventStore, type PostgresEventStoreLimits } from './postgres-event-store.js';
+import { sharedLog } from '../shared-log/shared-log.js';
+import { postgresEventStore, type PostgresEventStoreOptions } from './postgres-event-store.js';
 
 const timeoutMs = 20_000;
 
@@ -37,7 +39,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-function open(limits: Partial<PostgresEventStoreLimits>): EventStore {
+function open(limits: Partial<PostgresEventStoreOptions>): EventStore {
   const pool = openTestPool(database.url, 5);
   const store = postgresEventStore({ pool, ...limits });
   pools.push(pool);
@@ -107,7 +109,7 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
 );
 
 /** No connection is lost, and nobody polls the head of the log. */
-it.each(['written again while nobody subscribed', 'as another one goes on'])(
+it.each(['written again while nobody subscribed', 'as another one is told'])(
   'shows a new subscription nothing that a restored log lacks, %s',
   async (which) => {
     const hourMs = 3_600_000;
@@ -118,7 +120,8 @@ it.each(['written again while nobody subscribed', 'as another one goes on'])(
     const append = () => store.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
     const before = new AbortController();
     const earlier = follow(store, { signal: before.signal });
-    const other = which === 'as another one goes on' ? follow(store) : null;
+    const other = which === 'as another one is told' ? follow(store) : null;
+    const told = other === null ? null : expect(other.ended).rejects.toThrow(EventsLost);
     const { position: after } = await append();
     const [pool] = pools as [pg.Pool];
     const listening = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ '^LISTEN'`;
@@ -137,6 +140,89 @@ it.each(['written again while nobody subscribed', 'as another one goes on'])(
     expect(later.seen.slice(0, log.length)).toEqual(log);
     expect(later.seen).toEqual((await store.readLog({ after })).events);
     ending.abort();
-    await Promise.all([later.ended, other?.ended]);
+    await Promise.all([later.ended, told]);
   },
 );
+
+/** As after a failover to a replica that lagged behind. */
+describe('once the log has lost events', () => {
+  let pool: pg.Pool;
+  let store: EventStore;
+  beforeEach(() => {
+    // Its notifications do not arrive, and nobody polls: only a read tells.
+    store = open({ listenConnectionString: 'postgres://127.0.0.1:1/nobody', ...rarely });
+    pool = pools[0] as pg.Pool;
+  });
+
+  const hourMs = 3_600_000;
+  const rarely = { pollIntervalMs: hourMs, pollWithoutListenIntervalMs: hourMs };
+  const append = (by: EventStore, category = 'payment') =>
+    by.append(`${category}-${unique()}`, 'noStream', [eventToAppend()]);
+
+  async function lose(kept: number): Promise<void> {
+    await pool.query('DELETE FROM events WHERE position > $1', [kept]);
+    await pool.query('UPDATE event_log_head SET position = $1', [kept]);
+  }
+
+  it.each([
+    ['its own events, and other own ones took their place', 'payment', true],
+    ['its own events, and those of another process took their place', 'payment', false],
+    ['events that it had only passed', 'contact', true],
+    ['events of others that it had only passed', 'contact', false],
+  ])('a subscription ends that has read %s', async (_, category, isOwn) => {
+    const another = open(rarely);
+    const { seen, ended } = follow(store, { streamPrefixes: ['payment-', 'originator-'] });
+    await append(store);
+    for (let count = 0; count < 3; count += 1) await append(store, category);
+    await append(store, 'originator');
+    await until(() => seen.some(({ streamId }) => streamId.startsWith('originator-')), {
+      timeoutMs,
+    });
+    const before = seen.length;
+    await lose(2);
+    const writer = isOwn ? store : another;
+    for (let count = 0; count < 3; count += 1) await append(writer);
+    const ends = expect(ended).rejects.toThrow('has lost the event at 00000000000000000005');
+    await append(store);
+    await ends;
+    expect(seen).toHaveLength(before);
+  });
+
+  it('a subscription that begins behind a lost event ends, and one at the last kept event goes on', async () => {
+    const shared = sharedLog(store);
+    for (let count = 0; count < 4; count += 1) await append(store);
+    const { events } = await store.readLog({ after: beginning });
+    const [kept, lost] = [events[1], events[3]] as [RecordedEvent, RecordedEvent];
+    await lose(2);
+    for (let count = 0; count < 3; count += 1) await append(store);
+    for (const one of [store, shared]) {
+      const behind = follow(one, { after: lost.position, afterEventId: lost.id });
+      await expect(behind.ended).rejects.toThrow(EventsLost);
+      expect(behind.seen).toEqual([]);
+      const { seen } = follow(one, { after: kept.position, afterEventId: kept.id });
+      const { events: log } = await store.readLog({ after: kept.position });
+      await until(() => seen.length === 3, { timeoutMs });
+      expect(seen).toEqual(log);
+    }
+    const page = store.readLog({ after: lost.position, afterEventId: lost.id });
+    await expect(page).rejects.toThrow(EventsLost);
+  });
+
+  it('all subscribers to one reading end, and those that begin again read everything', async () => {
+    const shared = sharedLog(store);
+    const former = [follow(shared), follow(shared, { streamPrefixes: ['payment-'] })];
+    for (let count = 0; count < 4; count += 1) await append(shared);
+    await until(() => former.every(({ seen }) => seen.length === 4), { timeoutMs });
+    await lose(2);
+    const told = former.map(({ ended }) => expect(ended).rejects.toThrow(EventsLost));
+    for (let count = 0; count < 3; count += 1) await append(shared);
+    await Promise.all(told);
+    const [kept] = former[0]?.seen.slice(1, 2) ?? [];
+    const { seen } = follow(shared, {
+      after: kept?.position ?? beginning,
+      afterEventId: kept?.id,
+    });
+    await until(() => seen.length === 3, { timeoutMs });
+    expect(seen).toEqual((await store.readLog({ after: kept?.position ?? beginning })).events);
+  });
+});

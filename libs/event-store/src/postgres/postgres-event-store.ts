@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { type SubscribedPage, pagedSubscription } from '../paged-subscription.js';
 import {
   type EventStore,
+  EventsLost,
   type ReadLogOptions,
   type ReadOptions,
   type RecordedEvent,
@@ -97,8 +98,8 @@ export function postgresEventStore({
     (batch) =>
       head.whileAppending(async () => {
         try {
-          const outcomes = await writeBatch(query, batch, limits);
-          if (head.isFollowed) noteOwn(head, batch, outcomes, limits.ownEventsMax);
+          const { outcomes, beforeId } = await writeBatch(query, batch, limits);
+          if (head.isFollowed) noteOwn(head, batch, outcomes, beforeId);
           for (const outcome of outcomes) if (outcome.done) head.notified(outcome.position);
           return outcomes;
         } catch (error) {
@@ -160,8 +161,8 @@ export function postgresEventStore({
 
     async readLog(options) {
       opened();
-      const { events, position } = await readLog(query, limits, options);
-      return { events, position };
+      const { isLast: _, ...page } = await readLog(query, limits, options);
+      return page;
     },
 
     async lastPosition() {
@@ -182,8 +183,7 @@ export function postgresEventStore({
       const pages = pagedSubscription(
         {
           readLog: async (page) =>
-            head.pageAfter(page.after, page.streamPrefixes, page.pageMax ?? limits.pageMax) ??
-            readLog(query, limits, page),
+            head.pageAfter(page, page.pageMax ?? limits.pageMax) ?? readLog(query, limits, page),
           bell: head.bell,
           pollIntervalMs: () => limits.subscriptionPollIntervalMs,
           retryInitialMs,
@@ -224,7 +224,7 @@ async function writeBatch(
   query: Query,
   batch: readonly ProposedAppend[],
   { partitionEvents }: PostgresEventStoreLimits,
-): Promise<Outcome[]> {
+): Promise<{ readonly outcomes: readonly Outcome[]; readonly beforeId: string | null }> {
   const parameters = appendParameters(batch);
   const rows = await appendToPartition(query, {
     events: batch.reduce((sum, { events }) => sum + events.length, 0),
@@ -240,32 +240,30 @@ async function writeBatch(
         ? { done: true, revision, position: positionOf(at_position), isNew: is_new }
         : { done: false, actual: revision < 0 ? 'noStream' : revision };
   }
-  return outcomes;
+  return { outcomes, beforeId: rows[0]?.before_id ?? null };
 }
 
-/** A batch gives its new events positions one after the other, in its order. Only the last `max` are kept. */
+/** A batch gives its new events positions one after the other, in its order. */
 function noteOwn(
   head: LogHead,
   batch: readonly ProposedAppend[],
   outcomes: readonly Outcome[],
-  max: number,
+  beforeId: string | null,
 ): void {
-  const written = batch
-    .flatMap(({ streamId, events }, append) => {
-      const outcome = outcomes[append];
-      if (outcome?.done !== true || !outcome.isNew) return [];
-      const last = placeOf(outcome.position);
-      return events.map((event, index) => {
-        const behind = events.length - 1 - index;
-        const place = last - BigInt(behind);
-        return { ...event, streamId, revision: outcome.revision - behind, place };
-      });
-    })
-    .slice(-max);
+  const written = batch.flatMap(({ streamId, events }, append) => {
+    const outcome = outcomes[append];
+    if (outcome?.done !== true || !outcome.isNew) return [];
+    const last = placeOf(outcome.position);
+    return events.map((event, index) => {
+      const behind = events.length - 1 - index;
+      const place = last - BigInt(behind);
+      return { ...event, streamId, revision: outcome.revision - behind, place };
+    });
+  });
   const [first] = written;
   if (first === undefined) return;
   head.appended(
-    positionOf(String(first.place - 1n)),
+    { position: positionOf(String(first.place - 1n)), id: beforeId },
     written.map(({ place, ...event }) =>
       recordedEvent({ ...event, position: positionOf(String(place)) }),
     ),
@@ -318,7 +316,7 @@ async function readBackwards(
 async function readLog(
   query: Query,
   limits: PostgresEventStoreLimits,
-  { after, streamPrefixes, pageMax = limits.pageMax }: ReadLogOptions,
+  { after, afterEventId, streamPrefixes, pageMax = limits.pageMax }: ReadLogOptions,
 ): Promise<SubscribedPage> {
   const start = placeOf(after);
   const end = start + BigInt(Math.max(limits.pagePositionsMax, pageMax));
@@ -326,15 +324,18 @@ async function readLog(
   const rows = await (streamPrefixes === undefined
     ? query<sql.LogRow>(sql.readLog, values)
     : query<sql.LogRow>(sql.readLogOfPrefixes, [...values, streamPrefixes]));
+  const { head: headText = '0', after_id: afterId = null, end_id: endId = null } = rows[0] ?? {};
+  if (afterEventId !== undefined && afterId !== afterEventId) throw new EventsLost(after);
   const events = rows.flatMap((row) => (row.position === null ? [] : [eventOf(row)]));
   const last = events.at(-1);
   if (last !== undefined && events.length >= pageMax)
-    return { events, position: last.position, isLast: false };
+    return { events, position: last.position, eventId: last.id, isLast: false };
   // Everything was read up to `end`, or up to the head of the log in this query's snapshot.
-  const head = BigInt(rows[0]?.head ?? 0);
+  const head = BigInt(headText);
   const read = head < end ? head : end;
-  const position = read > start ? positionOf(String(read)) : after;
-  return { events, position, isLast: head <= end };
+  const isLast = head <= end;
+  const [position, id] = read > start ? [positionOf(String(read)), endId] : [after, afterId];
+  return { events, position, isLast, ...(id === null ? {} : { eventId: id }) };
 }
 
 async function lastPosition(query: Query): Promise<string> {

@@ -16,6 +16,8 @@ export interface AppendRow {
   readonly at_position: string | null;
   /** Whether this statement has written it. False also when an earlier append of the same ids has. */
   readonly is_new: boolean;
+  /** The id of the last event before the new ones. Null also if it was written while this statement waited. */
+  readonly before_id: string | null;
 }
 
 export interface EventRow {
@@ -29,7 +31,13 @@ export interface EventRow {
 }
 
 /** One row with a null position when no event matched, because the head of the log is always returned. */
-export type LogRow = { readonly head: string } & (EventRow | { readonly position: null });
+export type LogRow = {
+  readonly head: string;
+  /** The id of the event at the position that was read from. */
+  readonly after_id: string | null;
+  /** The id of the event at the last position that was looked at, if that is behind it. */
+  readonly end_id: string | null;
+} & (EventRow | { readonly position: null });
 
 const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::text AS id, e.type,
   e.data::text AS data, e.metadata::text AS metadata`;
@@ -41,8 +49,13 @@ const columns = `e.position::text AS position, e.stream_id, e.revision, e.id::te
 export const appendEvents: Statement = {
   name: 'pis_append_events',
   text: `SELECT append, done, at_revision::text AS at_revision, at_position::text AS at_position,
-      coalesce(at_position > h.position, false) AS is_new
+      coalesce(at_position > h.position, false) AS is_new, b.id::text AS before_id
     FROM (SELECT position FROM event_log_head FOR UPDATE) h
+    LEFT JOIN LATERAL (
+      SELECT id FROM events
+      WHERE position >= h.position AND position <= h.position
+      ORDER BY position DESC LIMIT 1
+    ) b ON true
     CROSS JOIN LATERAL append_events(CASE WHEN h.position >= 0 THEN $1::json END, $2, $3)`,
 };
 
@@ -76,7 +89,20 @@ export const readBackwards: Statement = {
 /** The head and the events come from one snapshot: other events are after the head. */
 const readLogWhere = (name: string, condition: string): Statement => ({
   name,
-  text: `SELECT h.position::text AS head, ${columns} FROM event_log_head h LEFT JOIN LATERAL (
+  text: `SELECT h.position::text AS head, a.id::text AS after_id, ${columns},
+      CASE WHEN l.position = least(h.position, $2::bigint) THEN l.id::text END AS end_id
+    FROM event_log_head h
+    LEFT JOIN LATERAL (
+      SELECT id FROM events
+      WHERE position >= $1::bigint AND position <= $1::bigint
+      ORDER BY position DESC LIMIT 1
+    ) a ON true
+    LEFT JOIN LATERAL (
+      SELECT position, id FROM events
+      WHERE position > $1::bigint AND position <= $2::bigint AND position <= h.position
+      ORDER BY position DESC LIMIT 1
+    ) l ON true
+    LEFT JOIN LATERAL (
       SELECT * FROM events
       WHERE position > $1::bigint AND position <= $2::bigint ${condition}
       ORDER BY position LIMIT $3::bigint

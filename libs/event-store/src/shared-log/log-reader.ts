@@ -14,6 +14,8 @@ export interface LogReaderLimits extends RecentEventsLimits {
 /** Called with null when the log connects, and with the reason when it does not. */
 export type ConnectionListener = (failure: Error | null) => void;
 
+export type KnownEvents = Pick<RecentEvents, 'start' | 'end' | 'eventIdAt'>;
+
 /** How reading ended: we stopped it, the store was closed, or it failed for good. */
 export type ReaderEnd =
   | { readonly by: 'stop' | 'store' }
@@ -30,19 +32,19 @@ export class LogReader {
   #recent: RecentEvents | null = null;
   #end: ReaderEnd | null = null;
 
-  /** Begins after a position, or at the end of the log when that is null. */
+  /** Begins where another one ended, or at the end of the log when that is null. */
   constructor(
     private readonly store: EventStore,
     readonly streamPrefixes: readonly string[] | undefined,
     private readonly limits: LogReaderLimits,
-    after: Position | null,
+    former: KnownEvents | null,
   ) {
-    if (after !== null) this.#beginAfter(after);
+    if (former !== null) this.#beginAfter(former.end, former.eventIdAt(former.end));
     void this.#run();
   }
 
   /** The latest events; null until the end of the log is found. */
-  get recent(): Pick<RecentEvents, 'start' | 'end'> | null {
+  get recent(): KnownEvents | null {
     return this.#recent;
   }
 
@@ -76,6 +78,7 @@ export class LogReader {
       const pages = this.store.subscribe({
         ...(streamPrefixes === undefined ? {} : { streamPrefixes }),
         after: recent.end,
+        afterEventId: recent.eventIdAt(recent.end),
         signal,
         onConnection: (failure) => this.#report(failure),
       });
@@ -106,8 +109,8 @@ export class LogReader {
     return null;
   }
 
-  #beginAfter(position: Position): RecentEvents {
-    this.#recent = new RecentEvents(position, this.limits);
+  #beginAfter(position: Position, eventId?: string): RecentEvents {
+    this.#recent = new RecentEvents(position, this.limits, eventId);
     this.bell.ring();
     return this.#recent;
   }

@@ -20,13 +20,20 @@ export class RecentEvents {
   #sizeBytes = 0;
   #start: Position;
   #end: Position;
+  /** Of the events at the start and at the end, if they are known. */
+  #startId: string | undefined;
+  #endId: string | undefined;
 
+  /** @param startId of the event at `start`, if it is known */
   constructor(
     start: Position,
     private readonly limits: RecentEventsLimits,
+    startId?: string,
   ) {
     this.#start = start;
     this.#end = start;
+    this.#startId = startId;
+    this.#endId = startId;
   }
 
   /** Exclusive. */
@@ -39,7 +46,7 @@ export class RecentEvents {
     return this.#end;
   }
 
-  add({ events, position }: LogPage): void {
+  add({ events, position, eventId }: LogPage): void {
     for (const event of events) {
       const { data, storedData, metadata } = event;
       const sizeBytes = sizeOf(data) + sizeOf(storedData) + sizeOf(metadata);
@@ -47,7 +54,16 @@ export class RecentEvents {
       this.#sizeBytes += sizeBytes;
     }
     this.#end = position;
+    this.#endId = eventId;
     this.#dropOldest();
+  }
+
+  /** The id of the event at a position. Undefined where it is not known. */
+  eventIdAt(position: Position): string | undefined {
+    if (position === this.#end) return this.#endId;
+    if (position === this.#start) return this.#startId;
+    const event = this.#entries[this.#firstAfter(position) - 1]?.event;
+    return event?.position === position ? event.id : undefined;
   }
 
   /** The events after `after`, which must not be before `start`. Null without any. */
@@ -58,9 +74,10 @@ export class RecentEvents {
       const event = this.#entries[index]?.event;
       if (event === undefined || !matches(event.streamId)) continue;
       events.push(event);
-      if (events.length === pageMax) return { events, position: event.position };
+      if (events.length === pageMax) return { events, position: event.position, eventId: event.id };
     }
-    return { events, position: this.#end };
+    const end = { events, position: this.#end };
+    return this.#endId === undefined ? end : { ...end, eventId: this.#endId };
   }
 
   #firstAfter(after: Position): number {
@@ -82,6 +99,7 @@ export class RecentEvents {
       if (oldest == null) break;
       this.#sizeBytes -= oldest.sizeBytes;
       this.#start = oldest.event.position;
+      this.#startId = oldest.event.id;
       this.#entries[this.#first] = null;
       this.#first += 1;
     }

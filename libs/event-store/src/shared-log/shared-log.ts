@@ -26,6 +26,7 @@ import {
 } from '../port.js';
 import {
   type ConnectionListener,
+  type KnownEvents,
   LogReader,
   type LogReaderLimits,
   type ReaderEnd,
@@ -78,6 +79,8 @@ interface Subscriber {
   readonly options: SubscribeOptions;
   /** Its position: after the last page that it received. */
   after: Position;
+  /** The id of the event there, if it is known. */
+  afterEventId: string | undefined;
   /** Whether `after` is known to be a position of this log. */
   isInLog: boolean;
   /** It is served from memory from here on; null if it must join again. */
@@ -108,6 +111,7 @@ class SharedLog {
     const subscriber: Subscriber = {
       options: { ...options, signal, onConnection },
       after: options.after,
+      afterEventId: options.afterEventId,
       isInLog: false,
       joinsAt: null,
       hasWaited: false,
@@ -161,9 +165,9 @@ class SharedLog {
 
   /** Its own subscription, until it has reached the kept events. */
   async *#catchUp(subscriber: Subscriber): AsyncGenerator<LogPage, Turn, undefined> {
-    const { options, after } = subscriber;
+    const { options, after, afterEventId } = subscriber;
     subscriber.joinsAt = null;
-    for await (const page of this.store.subscribe({ ...options, after })) {
+    for await (const page of this.store.subscribe({ ...options, after, afterEventId })) {
       yield given(subscriber, page);
       const reader = this.#reader;
       if (reader === null || (subscriber.hasWaited && !hasReached(reader, subscriber))) continue;
@@ -173,13 +177,18 @@ class SharedLog {
   }
 
   /**
-   * False for a position that the log has not reached: it may belong to another log, and the store itself
-   * decides what to do with it.
+   * False for a position that the log has not reached, or where it has another event: it may belong to another log, and the
+   * store itself decides what to do with it.
    */
   async #isInLog(subscriber: Subscriber, { recent }: LogReader): Promise<boolean> {
-    if (recent === null || subscriber.isInLog || subscriber.after <= recent.end) return true;
+    const { after, afterEventId } = subscriber;
+    if (recent === null || subscriber.isInLog) return true;
+    if (afterEventId === undefined && after <= recent.end) return true;
     try {
-      subscriber.isInLog = (await this.store.lastPosition()) >= subscriber.after;
+      subscriber.isInLog =
+        afterEventId === undefined
+          ? (await this.store.lastPosition()) >= after
+          : (await this.store.lastEvent(after))?.id === afterEventId;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
     }
@@ -195,10 +204,10 @@ class SharedLog {
   }
 
   #replaceReader(): LogReader {
-    const after = this.#reader?.recent?.end ?? null;
+    const former = this.#reader?.recent ?? null;
     this.#stopReader();
     const wanted = [...this.#subscribers].map(({ options }) => options.streamPrefixes);
-    this.#reader = new LogReader(this.store, union(wanted), this.limits, after);
+    this.#reader = new LogReader(this.store, union(wanted), this.limits, former);
     return this.#reader;
   }
 
@@ -218,13 +227,20 @@ function onceConnected(listener: ConnectionListener = () => undefined): Connecti
 }
 
 /** Whether the subscriber's position can be served from memory now. */
-function canJoin(subscriber: Subscriber, { start, end }: { start: Position; end: Position }) {
-  if (subscriber.after < start) {
+function canJoin(subscriber: Subscriber, recent: KnownEvents) {
+  const { start, end } = recent;
+  if (subscriber.after < start || hasReadOther(subscriber, recent)) {
     subscriber.joinsAt = null;
     return false;
   }
   subscriber.joinsAt ??= end;
   return subscriber.after >= subscriber.joinsAt;
+}
+
+/** One of both has read what the log has lost since. The subscriber's own subscription tells. */
+function hasReadOther({ after, afterEventId }: Subscriber, recent: KnownEvents): boolean {
+  const kept = recent.eventIdAt(after);
+  return kept !== undefined && afterEventId !== undefined && kept !== afterEventId;
 }
 
 function hasReached({ recent }: LogReader, { after }: Subscriber): boolean {
@@ -233,6 +249,7 @@ function hasReached({ recent }: LogReader, { after }: Subscriber): boolean {
 
 function given(subscriber: Subscriber, page: LogPage): LogPage {
   subscriber.after = page.position;
+  subscriber.afterEventId = page.eventId;
   subscriber.isInLog = true;
   return page;
 }
