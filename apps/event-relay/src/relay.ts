@@ -123,7 +123,7 @@ export class Relay {
         (messages) => unlessAborted(this.givingUp.signal, publisher.publish(messages)),
         page,
       );
-      await state.saveCheckpoint(relayGroup, page.position);
+      await state.saveCheckpoint(relayGroup, page.position, page.eventId);
       for (const { topic } of taken) published(topic);
       this.lastError = undefined;
       onProgress();

@@ -10,6 +10,7 @@ import {
   countEvents,
   countPagesMax,
   type EventStore,
+  EventsLost,
   type Position,
   type RecordedEvent,
   type SubscribeOptions,
@@ -55,7 +56,7 @@ export function integrationFeed(store: EventStore, given: Partial<FeedLimits> = 
         const { messages, unreadable } = await translator.translate(events);
         const [first] = unreadable;
         if (first !== undefined) throw first.cause;
-        yield { messages, position: page.position };
+        yield { messages, position: page.position, eventId: page.eventId };
       }
     },
     countAfter: countIn(store),
@@ -87,20 +88,27 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   const { sameLog, pool } = options;
   const generations = new Map<string, number>();
   /** A running group does not notice that an operator moved its checkpoint. */
-  const refuseStale = async (reader: string, after: Position) => {
-    const { position, generation } = await readPlace(pool, reader);
+  const placeIn = async (reader: string, after: Position) => {
+    const { position, eventId, generation } = await readPlace(pool, reader);
     const isMoved = (generations.get(reader) ?? generation) !== generation;
     if (isMoved && after !== position) throw new CheckpointMoved(reader);
     generations.set(reader, generation);
+    return { after, ...(after === position && eventId !== null && { afterEventId: eventId }) };
   };
   return (reader) => ({
     async *subscribe({ topics: wanted, signal: ending, ...subscription }) {
       const logOfReader = (await sameLog?.(reader, ending)) ?? new AbortController().signal;
       logOfReader.throwIfAborted();
       const signal = AbortSignal.any([ending, logOfReader]);
-      await refuseStale(reader, subscription.after);
+      const place = await placeIn(reader, subscription.after);
       const feed = new ReaderFeed(options, limits, translator, reader);
-      yield* feed.subscribe({ ...subscription, streamPrefixes: prefixesOf(wanted), signal });
+      const streamPrefixes = prefixesOf(wanted);
+      try {
+        yield* feed.subscribe({ ...subscription, ...place, streamPrefixes, signal });
+      } catch (error) {
+        if (error instanceof EventsLost) throw new CheckpointMoved(reader, error.message);
+        throw error;
+      }
       if (!ending.aborted) logOfReader.throwIfAborted();
     },
     countAfter: countIn(options.store),
@@ -130,6 +138,7 @@ class ReaderFeed {
     const { pageMax } = limits;
     await quarantine.open(after);
     let position = after;
+    let { afterEventId } = subscription;
     for (let follows = true; follows && !signal.aborted; ) {
       yield* this.released(position);
       // While streams are held back, resubscribe at intervals.
@@ -139,14 +148,16 @@ class ReaderFeed {
         : signal;
       follows = false;
       const streamPrefixes = withErasures(wanted);
-      const from = { ...subscription, streamPrefixes, after: position, pageMax, signal: until };
+      const place = { after: position, afterEventId };
+      const from = { ...subscription, ...place, streamPrefixes, pageMax, signal: until };
       const pages = store.subscribe(from);
       for await (const page of pages) {
         const events = noticeErasures(translator, page.events, wanted);
         const messages = await this.pass(events);
         await quarantine.advance(page.position);
         position = page.position;
-        yield this.page(messages, position, events);
+        afterEventId = page.eventId;
+        yield { ...this.page(messages, position, events), eventId: page.eventId };
         follows = quarantine.holdsAny && !isHolding;
         if (follows) break;
       }

@@ -7,7 +7,7 @@ import type { RecordedEvent } from '@pis/event-store';
 import type { Message } from '@pis/messaging';
 import { publicFactsOf, type Step } from './public-facts.js';
 
-export type OutgoingMessage = Message & { readonly offset: string };
+export type OutgoingMessage = Message & { readonly offset: string; readonly eventId: string };
 
 export type PublicEvent = {
   [In in Topic]: { readonly topic: In; readonly event: IntegrationEventOn<In> };
@@ -35,6 +35,7 @@ export function messageOf(recorded: RecordedEvent, step: Step): OutgoingMessage 
     topic,
     key: recorded.streamId,
     offset: recorded.position,
+    eventId: recorded.id,
     value: JSON.stringify(event),
     headers: {
       [messageHeaders.eventType]: event.eventType,

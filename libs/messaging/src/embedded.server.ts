@@ -19,8 +19,8 @@ export interface EmbeddedConsumerOptions extends ConsumerOptions {
  * The embedded mode's consumer: reads the log itself, in process, and keeps its checkpoint in a
  * ConsumerState. The checkpoint is only ever past messages that are handled or parked.
  *
- * When an operator has moved the checkpoint, the source or the state says so (CheckpointMoved). The consumer
- * then drops what it has taken and not begun, and reads on from the new checkpoint.
+ * When an operator has moved the checkpoint, or the log has lost what was read from it, the source or the state says so
+ * (CheckpointMoved). The consumer then drops what it has taken and not begun, and reads on from the new checkpoint.
  */
 export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   readonly #source: MessageSource;
@@ -198,23 +198,24 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     return this.#readTo;
   }
 
-  #take({ messages, position }: MessagePage): void {
+  #take({ messages, position, eventId }: MessagePage): void {
     messages.forEach((message, index) => {
       // Messages of one log entry share its offset: only the last of them ends the entry.
       const last = messages[index + 1]?.offset !== message.offset;
-      this.#log.submit(message, last ? message.offset : null);
+      this.#log.submit(message, last ? message.offset : null, message.eventId);
     });
-    this.#log.mark(position);
+    this.#log.mark(position, eventId);
   }
 
   async #commit(): Promise<void> {
-    const { position } = this.#log;
+    const { position, eventId } = this.#log;
+    const turn = this.#turn;
     if (position === null) return;
     try {
-      await this.#state.saveCheckpoint(this.group, position);
+      await this.#state.saveCheckpoint(this.group, position, eventId);
     } catch (error) {
       if (!(error instanceof CheckpointMoved)) throw error;
-      this.#turn.abort();
+      turn.abort();
     }
   }
 

@@ -27,22 +27,31 @@ export interface MessagePublisher {
  * from the event store. `position` is opaque and compares as text; '' is before everything.
  */
 export interface MessagePage {
-  readonly messages: readonly (Message & { readonly offset: string })[];
+  readonly messages: readonly PageMessage[];
   /** The position read to. A consumer that has handled all messages may checkpoint it. */
   readonly position: string;
+  /** The id of the event at that position, if it is known. */
+  readonly eventId?: string | undefined;
   /**
    * Holds back the stream of a message that cannot be passed on, from that message on. Call it before the
    * next page is requested, once all messages before this one are handled. Absent where nothing can be held
    * back.
    * @returns 'held', or 'skipped' if an operator wants only this message skipped
    */
-  readonly holdBack?: (
-    message: Message & { readonly offset: string },
-    reason: string,
-  ) => Promise<'held' | 'skipped'>;
+  readonly holdBack?: (message: PageMessage, reason: string) => Promise<'held' | 'skipped'>;
 }
+
+export type PageMessage = Message & {
+  readonly offset: string;
+  /** Of the event at `offset` that it tells. */
+  readonly eventId?: string;
+};
+
 export interface MessageSource {
-  /** Throws CheckpointMoved when `after` is not where an operator has moved the reader's checkpoint to. */
+  /**
+   * Throws CheckpointMoved when `after` is not where an operator has moved the reader's checkpoint to, and when the log has
+   * lost what was read from it.
+   */
   subscribe(options: {
     readonly after: string;
     readonly topics: readonly string[];
@@ -62,8 +71,11 @@ export interface MessageSource {
 export interface ConsumerState {
   /** '' when the group has never committed. */
   loadCheckpoint(group: string): Promise<string>;
-  /** @throws CheckpointMoved an operator has moved it since it was loaded; nothing was saved */
-  saveCheckpoint(group: string, position: string): Promise<void>;
+  /**
+   * @param eventId of the event at the position, if it is known
+   * @throws CheckpointMoved an operator has moved it since it was loaded, or the log has another event there; nothing was saved
+   */
+  saveCheckpoint(group: string, position: string, eventId?: string): Promise<void>;
   park(group: string, delivery: Delivery, error: string): Promise<void>;
   /** The oldest first. */
   parked(

@@ -13,7 +13,7 @@ export class Partition {
   readonly #uncommitted = new Uncommitted();
   readonly #abandon = new AbortController();
   #unfinished = 0;
-  #position: string | null = null;
+  #done: Done = { position: null, eventId: undefined };
   #waiting: (() => void)[] = [];
 
   constructor(
@@ -24,10 +24,17 @@ export class Partition {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Takes the next delivery. `position` is the resume position once it and all before it are done, or null. */
-  submit(delivery: Omit<Delivery, 'attempt'>, position: string | null): void {
+  /**
+   * Takes the next delivery. `position` is the resume position once it and all before it are done, or null.
+   * @param eventId of the event at the position, in a log of events
+   */
+  submit(
+    delivery: Omit<Delivery, 'attempt'>,
+    position: string | null,
+    eventId?: string | undefined,
+  ): void {
     if (this.abandoned) return;
-    const entry: Entry = { position, done: false, takenMs: this.nowMs() };
+    const entry: Entry = { position, eventId, done: false, takenMs: this.nowMs() };
     this.#uncommitted.push(entry);
     this.#unfinished += 1;
     this.enter({
@@ -43,14 +50,19 @@ export class Partition {
   }
 
   /** Adds a position without a message: done as soon as everything before it is done. */
-  mark(position: string): void {
-    this.#uncommitted.push({ position, done: true, takenMs: this.nowMs() });
+  mark(position: string, eventId?: string | undefined): void {
+    this.#uncommitted.push({ position, eventId, done: true, takenMs: this.nowMs() });
     this.#advance();
   }
 
   /** Where to resume: everything before is done. Null when nothing was done yet. */
   get position(): string | null {
-    return this.#position;
+    return this.#done.position;
+  }
+
+  /** Of the event at that position, if it is known. */
+  get eventId(): string | undefined {
+    return this.#done.eventId;
   }
 
   /** Messages taken that wait or are being handled. */
@@ -112,8 +124,8 @@ export class Partition {
    * fall below it, and a whole page is read per wake-up anyway.
    */
   #advance(): void {
-    const { count, position } = this.#uncommitted.takeDone();
-    this.#position = position ?? this.#position;
+    const { count, ...done } = this.#uncommitted.takeDone();
+    if (done.position !== null) this.#done = done;
     if (count > 0) this.onAdvance(count);
     if (!this.full && this.#unfinished <= this.limits.inFlightMax / 2) this.#wake();
   }
@@ -123,8 +135,12 @@ export class Partition {
   }
 }
 
-export interface Entry {
+interface Done {
   readonly position: string | null;
+  readonly eventId: string | undefined;
+}
+
+export interface Entry extends Done {
   readonly takenMs: number;
   done: boolean;
 }
@@ -149,11 +165,11 @@ class Uncommitted {
   }
 
   /** Removes the contiguous done prefix. `position` is the last one in it, null when it has none. */
-  takeDone(): { readonly count: number; readonly position: string | null } {
+  takeDone(): Done & { readonly count: number } {
     const before = this.#taken;
-    let position: string | null = null;
+    let last: Done | null = null;
     for (let entry = this.#entries[before]; entry?.done; entry = this.#entries[this.#taken]) {
-      position = entry.position ?? position;
+      if (entry.position !== null) last = entry;
       this.#taken += 1;
     }
     const count = this.#taken - before;
@@ -161,7 +177,7 @@ class Uncommitted {
       this.#entries = this.#entries.slice(this.#taken);
       this.#taken = 0;
     }
-    return { count, position };
+    return { count, position: last?.position ?? null, eventId: last?.eventId };
   }
 }
 

@@ -48,6 +48,18 @@ describe('the consumer state in PostgreSQL', () => {
     expect(await state.loadCheckpoint('nobody')).toBe('');
   });
 
+  it('saves no checkpoint on an event that the log has lost', async () => {
+    const kept = randomUUID();
+    const anchor = { eventId: kept, streamId: 's', revision: 0 };
+    const state = pgConsumerState(pool, {
+      anchorAt: (position) => Promise.resolve(position < 'c' ? { position, ...anchor } : null),
+    });
+    await state.saveCheckpoint('lost', 'a', kept);
+    await expect(state.saveCheckpoint('lost', 'b', randomUUID())).rejects.toThrow(CheckpointMoved);
+    await expect(state.saveCheckpoint('lost', 'c', kept)).rejects.toThrow(CheckpointMoved);
+    expect(await state.loadCheckpoint('lost')).toBe('a');
+  });
+
   it('keeps a dead letter unchanged, and only once however often it is parked', async () => {
     const state = pgConsumerState(pool);
     await state.park('parking', letter('1'), 'first');

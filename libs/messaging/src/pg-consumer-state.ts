@@ -32,11 +32,14 @@ export interface PgConsumerStateOptions {
   readonly transport?: 'embedded' | 'kafka';
 }
 
-/** An operator has moved the checkpoint since it was loaded: load it again, and read on from there. */
+/**
+ * An operator has moved the checkpoint since it was loaded, or the log has lost what was read after it: load it again, and
+ * read on from there.
+ */
 export class CheckpointMoved extends Error {
   override readonly name = 'CheckpointMoved';
-  constructor(group: string) {
-    super(`the checkpoint of ${group} was moved by an operator`);
+  constructor(group: string, reason = `the checkpoint of ${group} was moved by an operator`) {
+    super(reason);
   }
 }
 
@@ -62,10 +65,12 @@ export function pgConsumerState(
       return row?.position ?? '';
     },
 
-    async saveCheckpoint(group, position) {
+    async saveCheckpoint(group, position, eventId) {
       // Read first: the position belongs to the checkpoint that is loaded now.
       const generation = generations.get(group) ?? null;
       const anchor = await anchorAt?.(position);
+      if (anchor !== undefined && eventId !== undefined && anchor?.eventId !== eventId)
+        throw new CheckpointMoved(group, `the log has lost the event of ${group} at ${position}`);
       // The log has become shorter: the table decides.
       if (anchor === null) return;
       const { rows } = await pool.query(

@@ -4,9 +4,9 @@ import {
   anchorOf,
   beginning,
   type EventStore,
+  EventsLost,
   type LogPage,
   type Position,
-  StoreUnavailable,
 } from '@pis/event-store';
 import type pg from 'pg';
 
@@ -28,12 +28,25 @@ export async function readCheckpoint(
   client: pg.ClientBase | pg.Pool,
   projection: string,
 ): Promise<Position> {
-  const { rows } = await client.query<{ position: Position }>({
+  return (await readReached(client, projection)).position;
+}
+
+/** The position of the checkpoint, and the id of the event there; null at the beginning, and for one of an older release. */
+export interface Reached {
+  readonly position: Position;
+  readonly eventId: string | null;
+}
+
+export async function readReached(
+  client: pg.ClientBase | pg.Pool,
+  projection: string,
+): Promise<Reached> {
+  const { rows } = await client.query<Reached>({
     name: 'projection_checkpoints.read',
-    text: 'SELECT position FROM projection_checkpoints WHERE name = $1',
+    text: 'SELECT position, event_id AS "eventId" FROM projection_checkpoints WHERE name = $1',
     values: [projection],
   });
-  return rows[0]?.position ?? beginning;
+  return rows[0] ?? { position: beginning, eventId: null };
 }
 
 /** Inside a transaction: the holder of the row lock may write the tables of the projection. */
@@ -95,16 +108,19 @@ function placeOf(anchor: Anchor | null) {
 
 /**
  * The event that a projection stands on once it has applied a page.
- * @throws StoreUnavailable also when the log has become shorter than the part already read
+ * @throws StoreUnavailable, and EventsLost when the log lacks what was already read
  */
 export async function anchorOfPage(
   store: Pick<EventStore, 'lastEvent'>,
-  { events, position }: LogPage,
+  { events, position, eventId }: LogPage,
 ): Promise<Anchor> {
   const last = events.at(-1);
   if (last?.position === position) return anchorOf(last);
   const event = await store.lastEvent(position);
-  if (event === null || event.position < (last?.position ?? beginning))
-    throw new StoreUnavailable('the log lacks events that were read from it');
+  const isLost =
+    event === null ||
+    event.position < (last?.position ?? beginning) ||
+    (eventId !== undefined && event.id !== eventId);
+  if (isLost) throw new EventsLost(position);
   return anchorOf(event);
 }

@@ -48,18 +48,23 @@ export async function readCheckpoints(db: pg.Pool): Promise<readonly ReaderCheck
   }));
 }
 
+interface Place {
+  readonly position: Position;
+  /** Of the event that the checkpoint stands on. Null at the beginning, and for a checkpoint of an older release. */
+  readonly eventId: string | null;
+  readonly generation: number;
+}
+
 /** Of one consumer group. */
-export async function readPlace(
-  db: pg.Pool,
-  group: string,
-): Promise<{ readonly position: Position; readonly generation: number }> {
+export async function readPlace(db: pg.Pool, group: string): Promise<Place> {
   const { rows } = await orUnavailable(() =>
-    db.query<{ position: Position; generation: number }>(
-      'SELECT position, generation FROM consumer_checkpoints WHERE consumer_group = $1',
+    db.query<Place>(
+      `SELECT position, event_id AS "eventId", generation FROM consumer_checkpoints
+       WHERE consumer_group = $1`,
       [group],
     ),
   );
-  return rows[0] ?? { position: beginning, generation: 0 };
+  return rows[0] ?? { position: beginning, eventId: null, generation: 0 };
 }
 
 /**

@@ -25,7 +25,9 @@ import {
   createCheckpoint,
   lockCheckpoint,
   advanceCheckpoint,
+  type Reached,
   readCheckpoint,
+  readReached,
   runnerLock,
 } from './checkpoint.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
@@ -217,13 +219,13 @@ export class ProjectionRunner implements LocalProgress {
       // to compete with the event store for the disk.
       await client.query('SET synchronous_commit = off');
       await createCheckpoint(client, this.name);
-      const after = await readCheckpoint(client, this.name);
+      const after = await readReached(client, this.name);
       const reader = projectionReader(this.name);
       const tables = new PageTables(projection, reader, client, this.options.onHeld);
       await tables.open();
       const writer = new PageWriter(projection, client, tables, store, after);
       this.role = 'active';
-      this.reached(after);
+      this.reached(after.position);
       this.lastError = 'the log is not connected yet';
       while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
     } finally {
@@ -252,7 +254,9 @@ export class ProjectionRunner implements LocalProgress {
       this.lastError = failure === null ? null : reasonOf(failure);
       if (failure !== null) this.options.onFailure?.(failure, false);
     };
-    const from = { after: writer.position, streamPrefixes, pageMax, signal: until, onConnection };
+    const { position: after, eventId } = writer.reached;
+    const place = { after, afterEventId: eventId ?? undefined };
+    const from = { ...place, streamPrefixes, pageMax, signal: until, onConnection };
     const { restMs, pagesBeforeRest = 0 } = projection;
     let pages = 0;
     let readyAtMs = performance.now();
@@ -310,11 +314,11 @@ class PageWriter {
     private readonly client: pg.ClientBase,
     private readonly tables: PageTables,
     private readonly store: EventStore,
-    private saved: Position,
+    private saved: Reached,
   ) {}
 
-  /** The position of the checkpoint. */
-  get position(): Position {
+  /** Where the checkpoint is. */
+  get reached(): Reached {
     return this.saved;
   }
 
@@ -327,19 +331,20 @@ class PageWriter {
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
     const anchor = await anchorOfPage(store, page);
     const written = await inTransaction(client, async () => {
-      if (!(await advanceCheckpoint(client, name, this.saved, anchor))) return false;
+      if (!(await advanceCheckpoint(client, name, this.saved.position, anchor))) return false;
       await this.tables.write(events);
       return true;
     });
     if (!written) return false;
-    this.saved = anchor.position;
+    this.saved = anchor;
     this.savedAtMs = now;
     return true;
   }
 
   /** Tries the streams in quarantine again, the longest waiting first, as long as some are freed. */
   async release(): Promise<void> {
-    const { client, projection, store, saved } = this;
+    const { client, projection, store } = this;
+    const { position: saved } = this.saved;
     for (let freed = 1; freed > 0; ) {
       const due = await this.tables.due(store, saved);
       freed = await inTransaction(client, async () =>
