@@ -31,8 +31,11 @@ import {
   type ProjectionName,
 } from '@pis/read-models';
 
-/** Streams read at a time. */
-const streamsMax = 100;
+/**
+ * Streams that a list reads at a time. All requests of the process share the queries that read streams. Clients can make
+ * a stream long, and a page of each of a hundred long streams in one query would hold up everybody else.
+ */
+const streamsAtOnceMax = 4;
 /** How long a list waits for its projection. A list of the past is complete, or it is not answered. */
 const waitMaxMs = 1_000;
 /**
@@ -42,6 +45,7 @@ const waitMaxMs = 1_000;
 const listTurns = { atOnceMax: 4, sizeMax: 200 } as const;
 /** Of payments with one label, which a client chooses. What follows is on further pages. */
 const labeledReadsMax = 10;
+const labeledPageMax = 100;
 
 type PageOfPayments = PageRequest & { readonly limit: number };
 type Pool = Parameters<typeof directoryAsOf>[0];
@@ -154,7 +158,7 @@ export class AsOf {
     let place: ListCursor | null | undefined = after;
     for (let reads = 0; place !== null; reads += 1) {
       if (reads >= labeledReadsMax && place !== undefined) return { items: found, next: place };
-      const page: PageOfPayments = { limit: streamsMax, after: place };
+      const page: PageOfPayments = { limit: labeledPageMax, after: place };
       const { items, next } = await this.created(organizationId, constant, at, page);
       const matches = items.filter(
         (item) =>
@@ -201,16 +205,17 @@ interface Streams<State> {
   loadAsOf(id: string, at: string): Promise<Loaded<State>>;
 }
 
+/** In the order of the IDs. */
 async function statesOf<State>(
-  streams: Streams<State | null>,
+  streams: Streams<State>,
   ids: readonly string[],
   at: string,
-): Promise<State[]> {
+): Promise<NonNullable<State>[]> {
   const states: State[] = [];
-  for (let from = 0; from < ids.length; from += streamsMax) {
-    const slice = ids.slice(from, from + streamsMax);
-    const loaded = await Promise.all(slice.map((id) => streams.loadAsOf(id, at)));
-    states.push(...loaded.flatMap(({ state }) => (state === null ? [] : [state])));
-  }
-  return states;
+  const left = ids.entries();
+  const reader = async () => {
+    for (const [index, id] of left) states[index] = (await streams.loadAsOf(id, at)).state;
+  };
+  await Promise.all(Array.from({ length: streamsAtOnceMax }, reader));
+  return states.filter((state) => state !== null && state !== undefined);
 }

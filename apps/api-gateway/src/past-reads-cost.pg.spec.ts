@@ -16,16 +16,28 @@ function heldStore() {
   const memory = memoryEventStore();
   let closedFor: string | null = null;
   let reads = 0;
+  /** Events of contacts that are asked for at the same time. */
+  let [asked, askedMost] = [0, 0];
   const store: EventStore = {
     ...memory,
     readStream: async (streamId, options) => {
       if (streamId.startsWith('payment-')) reads += 1;
       if (streamId === closedFor) await new Promise<void>((resolve) => held.push(resolve));
-      return memory.readStream(streamId, options);
+      if (!streamId.startsWith('contact-')) return memory.readStream(streamId, options);
+      const count = options?.maxCount ?? Infinity;
+      asked += count;
+      askedMost = Math.max(askedMost, asked);
+      return memory.readStream(streamId, options).finally(() => (asked -= count));
     },
   };
   return {
     ...{ store, held, reads: () => reads },
+    /** At most at a time while it runs. */
+    async askedDuring(act: () => Promise<unknown>): Promise<number> {
+      askedMost = 0;
+      await act();
+      return askedMost;
+    },
     close: (streamId: string) => (closedFor = streamId),
     open() {
       closedFor = null;
@@ -66,6 +78,41 @@ it.each(['payment', 'contact'])(
     expect(gate.held).toHaveLength(listsAtOnceMax);
     gate.open();
     expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
+  },
+  limitMs,
+);
+
+it(
+  'asks for few events at a time for lists of contacts that were changed often',
+  async () => {
+    const contacts = 30;
+    const changes = 60;
+    const writer = await createPayer(gateway);
+    const { tenant } = writer;
+    const ids = [writer.contactId];
+    while (ids.length < contacts)
+      ids.push(await createContact(gateway, tenant, { email: `${ids.length}@x.example` }));
+    for (let change = 0; change < changes; change += 1) {
+      const body = { phoneNumber: `+121255501${10 + change}` };
+      const call = { tenant, method: 'PATCH', body } as const;
+      expect(codeOf(await gateway.call(`/v1/contacts/${ids[0]}`, call))).toBe('200');
+    }
+    const at = now();
+    const asked = await gate.askedDuring(async () => {
+      const lists = await Promise.all(
+        Array.from({ length: 2 * listsAtOnceMax }, () =>
+          gateway.call(`/v1/contacts/?limit=100&asOf=${at}`, { tenant }),
+        ),
+      );
+      for (const { body } of lists) {
+        const shown = body?.data as { contactId: string; phoneNumber: string }[];
+        expect(shown.map(({ contactId }) => contactId).toSorted()).toEqual(ids.toSorted());
+        const changed = shown.find(({ contactId }) => contactId === ids[0]);
+        expect(changed?.phoneNumber).toBe(`+121255501${9 + changes}`);
+      }
+    });
+    // Everybody waits for the queries that read them.
+    expect(asked).toBeLessThanOrEqual(1_000);
   },
   limitMs,
 );

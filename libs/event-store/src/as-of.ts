@@ -7,7 +7,9 @@
  * answer for the same time is the same, unless an event with an earlier time was still being appended.
  */
 import type { EventStore, RecordedEvent } from './port.js';
-import { streamPageMax } from './stream-states.js';
+
+/** Events per read. A list of the past has many streams read, beside the requests of others. */
+const pageMax = 50;
 
 /** @param at ISO 8601 in UTC with milliseconds, inclusive */
 export function eventsAsOf(events: readonly RecordedEvent[], at: string): readonly RecordedEvent[] {
@@ -24,10 +26,10 @@ export async function* pagesAsOf(
   streamId: string,
   at: string,
 ): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
-  for (let from = 0; ; from += streamPageMax) {
-    const page = await store.readStream(streamId, { from, maxCount: streamPageMax });
+  for (let from = 0; ; from += pageMax) {
+    const page = await store.readStream(streamId, { from, maxCount: pageMax });
     const wanted = eventsAsOf(page, at);
     if (wanted.length > 0) yield wanted;
-    if (wanted.length < streamPageMax) return;
+    if (wanted.length < pageMax) return;
   }
 }

@@ -319,6 +319,6 @@ describe('a state as of a time', () => {
     };
     const { state } = await repository(watched, total).loadAsOf('long', at('12:30:00.000'));
     expect(state?.amount).toBe(230);
-    expect(reads).toEqual([0, 200]);
+    expect(reads).toEqual([0, 50, 100, 150, 200]);
   });
 });
