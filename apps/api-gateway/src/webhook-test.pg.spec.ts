@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createApiKey, unrefused } from '@pis/commands';
 import { paymentEventTypes } from '@pis/domain';
 import {
   createTestDatabase,
@@ -8,7 +9,7 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import { verify } from '@pis/webhooks';
-import { type Call, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
+import { by, type Call, type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 
 const timeoutMs = 60_000;
 
@@ -176,6 +177,28 @@ describe('tests that are under way', () => {
     answered.resolve();
     await Promise.all(sent);
     expect(statuses.filter((status) => status === 200)).toHaveLength(perKeyMax);
+    expect((await test({})).status).toBe(200);
+  });
+
+  it('are limited for all keys of an organization together, so that others can test', async () => {
+    const answered = Promise.withResolvers<void>();
+    receiver.respondWith(() => ({ after: answered.promise }));
+    const [organizationMax, keys] = [20, inAllMax / perKeyMax];
+    const statuses: number[] = [];
+    const sent: Promise<void>[] = [];
+    for (let key = 0; key < keys; key += 1) {
+      const { organizationId } = tenant;
+      const data = { organizationId, type: 'full_access', environment: 'sandbox' } as const;
+      const { apiKey } = unrefused(await createApiKey({ store: gateway.store, by }, data));
+      const of = { ...tenant, keys: { ...tenant.keys, full_access: apiKey } };
+      sent.push(...sendTests(of, endpoint.id, perKeyMax, statuses));
+    }
+    const refused = keys * perKeyMax - organizationMax;
+    await until(() => statuses.length === refused, { timeoutMs });
+    expect(new Set(statuses)).toEqual(new Set([429]));
+    answered.resolve();
+    await Promise.all(sent);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(organizationMax);
     expect((await test({})).status).toBe(200);
   });
 

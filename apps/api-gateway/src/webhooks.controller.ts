@@ -111,6 +111,6 @@ export class WebhooksController {
     @Body() test: WebhookTestRequest,
   ): Promise<Answer<WebhookTestResult>> {
     const endpoint = granted(await this.endpoints.get(organizationId, endpointId));
-    return answer(granted(await this.tests.deliver(apiKeyId, endpoint, test)));
+    return answer(granted(await this.tests.deliver({ organizationId, apiKeyId }, endpoint, test)));
   }
 }

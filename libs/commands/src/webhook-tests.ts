@@ -3,7 +3,7 @@
  * Nothing is stored and nothing is retried.
  *
  * A test holds a request, a connection and memory until the receiver answers. Therefore the number of tests is
- * limited, for each caller and in total.
+ * limited, for each caller, for each organization, which may have many API keys, and in total.
  */
 import { randomUUID } from 'node:crypto';
 import { samplePaymentEvent, testEvent, type WebhookTestRequest } from '@pis/contracts';
@@ -39,12 +39,20 @@ export type WebhookTestRefusal =
 const connectionsPerOriginMax = 4;
 /** Tests under way. */
 const testsPerCallerMax = 10;
+const testsPerOrganizationMax = 20;
 const testsMax = 100;
+
+/** Who asks for a test. */
+export interface WebhookTester {
+  readonly organizationId: string;
+  /** Of an API key; absent for a user: the tests of all users of an organization are limited together. */
+  readonly apiKeyId?: string;
+}
 
 export class WebhookTests {
   private readonly client: GuardedClient;
   private readonly stopping = new AbortController();
-  /** Tests under way, by caller. Callers without a test have no entry. */
+  /** Tests under way, by caller and by organization. Those without a test have no entry. */
   private readonly underWay = new Map<string, number>();
   private underWayInAll = 0;
 
@@ -55,25 +63,38 @@ export class WebhookTests {
     this.client = guardedClient({ ...options, connectionsPerOriginMax });
   }
 
-  /** @param caller whose tests are limited together, for example an API key */
   async deliver(
-    caller: string,
+    { organizationId, apiKeyId }: WebhookTester,
     endpoint: WebhookEndpoint,
     test: WebhookTestRequest,
   ): Promise<WebhookTestResult | WebhookTestRefusal> {
-    const ofCaller = this.underWay.get(caller) ?? 0;
-    if (ofCaller >= testsPerCallerMax) return { refused: 'TOO_MANY_TESTS_OF_CALLER' };
+    const ofCaller = apiKeyId === undefined ? `users/${organizationId}` : `key/${apiKeyId}`;
+    const ofOrganization = `organization/${organizationId}`;
+    if (
+      this.testsOf(ofCaller) >= testsPerCallerMax ||
+      this.testsOf(ofOrganization) >= testsPerOrganizationMax
+    )
+      return { refused: 'TOO_MANY_TESTS_OF_CALLER' };
     if (this.underWayInAll >= testsMax) return { refused: 'TOO_MANY_TESTS' };
-    this.underWay.set(caller, ofCaller + 1);
+    const counted = [ofCaller, ofOrganization];
+    for (const one of counted) this.count(one, 1);
     this.underWayInAll += 1;
     try {
       return await this.send(endpoint, test);
     } finally {
       this.underWayInAll -= 1;
-      const left = (this.underWay.get(caller) ?? 1) - 1;
-      if (left === 0) this.underWay.delete(caller);
-      else this.underWay.set(caller, left);
+      for (const one of counted) this.count(one, -1);
     }
+  }
+
+  private testsOf(one: string): number {
+    return this.underWay.get(one) ?? 0;
+  }
+
+  private count(one: string, change: 1 | -1): void {
+    const left = this.testsOf(one) + change;
+    if (left === 0) this.underWay.delete(one);
+    else this.underWay.set(one, left);
   }
 
   private async send(

@@ -89,7 +89,7 @@ function endpointHandlers(services: WebhookServices) {
       const endpoint = granted(await endpoints.get(organizationId, webhookId));
       const action = { name: 'testWebhook', user, subject: { webhookId } } as const;
       return actions.run(action, by, async () =>
-        granted(await tests.deliver(`organization:${organizationId}`, endpoint, body)),
+        granted(await tests.deliver({ organizationId }, endpoint, body)),
       );
     },
   } satisfies Handlers<
