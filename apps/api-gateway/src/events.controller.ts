@@ -16,18 +16,19 @@ import {
   notOfThisList,
   Operation,
   OwnWrites,
+  Turns,
 } from '@pis/http-api';
-import { assertNoMore, type EventsQuery, type IndexedEventRef } from '@pis/read-models';
+import { assertNoMore, type EventsQuery, type FoundEvents } from '@pis/read-models';
 import { pastWebhookEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
 import { paymentEnvelope, type WebhookEnvelope } from '@pis/webhooks';
 import { EVENTS_QUERY } from './tokens.js';
 
 const list = 'events';
-/** Entries of the index read at a time, when a filter skips most events. */
-const scanPageMax = 1_000;
-/** Entries read for one request. After that the answer has the matches so far, and the place to continue. */
-const scanPagesMax = 20;
+/** Entries of the index that one request looks through. After that the answer has the matches so far, and the place to continue. */
+const scanMax = 20_000;
+/** Of an organization: a page may look through many entries, and the other organizations must not wait for that. */
+const pageTurns = { atOnceMax: 4, sizeMax: 200 } as const;
 /** The earliest time. The index reads from slightly before the given time, which must also be a valid time. */
 const nothingBefore = '1970-01-01T00:00:00.000Z';
 
@@ -35,6 +36,8 @@ type PgPool = Parameters<typeof pastWebhookEvents>[1];
 
 @Controller()
 export class EventsController {
+  private readonly turns = new Turns(pageTurns);
+
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
     @Inject(PG_POOL) private readonly pool: PgPool,
@@ -55,9 +58,11 @@ export class EventsController {
     const query = accepted(given);
 
     await this.ownWrites.visible('events', organizationId);
-    const begin = place ?? (await this.beginning(organizationId, query));
-    const { found, reached } = await this.scan(organizationId, begin, query);
-    const events = await pastWebhookEvents(this.store, this.pool, found);
+    const { events, reached } = await this.turns.take(organizationId, async () => {
+      const begin = place ?? (await this.beginning(organizationId, query));
+      const { found, reached: last } = await this.scan(organizationId, begin, query);
+      return { events: await pastWebhookEvents(this.store, this.pool, found), reached: last };
+    });
     const { data, meta } = answer(events.map(paymentEnvelope));
     const nextCursor = this.cursors.encodePlace(list, organizationId, reached);
     return { data, meta: { ...meta, pagination: { limit: query.limit, nextCursor } } };
@@ -69,28 +74,13 @@ export class EventsController {
       : this.events.positionBefore(organizationId, from);
   }
 
-  /** The events that match the filter, and the position that was read. */
-  private async scan(
+  private scan(
     organizationId: string,
     begin: string,
     { limit, eventType, from, after: _after, ...others }: EventListQuery,
-  ): Promise<{ readonly found: readonly IndexedEventRef[]; readonly reached: string }> {
+  ): Promise<FoundEvents> {
     assertNoMore(others);
-    const passes = (event: IndexedEventRef) =>
-      (eventType === undefined || event.eventType === eventType) &&
-      (from === undefined || event.occurredAt >= from);
-    const max = eventType === undefined && from === undefined ? limit : scanPageMax;
-    const found: IndexedEventRef[] = [];
-    let reached = begin;
-    for (let pages = 0; pages < scanPagesMax; pages += 1) {
-      const page = await this.events.after(organizationId, reached, max);
-      for (const event of page) {
-        if (passes(event)) found.push(event);
-        reached = event.position;
-        if (found.length === limit) return { found, reached };
-      }
-      if (page.length < max) break;
-    }
-    return { found, reached };
+    const limits = { max: limit, scanMax };
+    return this.events.matching(organizationId, begin, { eventType, from }, limits);
   }
 }

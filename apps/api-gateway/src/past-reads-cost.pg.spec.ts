@@ -1,6 +1,8 @@
 /** What reads of the past may cost: no key may take the gateway from the other organizations. */
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
+import { PG_POOL } from '@pis/service-kit';
+import type pg from 'pg';
 import { signLog } from './testing/audit.js';
 import { createContact, type Gateway, startGatewayWithDatabase } from './testing/gateway.js';
 import { codeOf, createPayer, idOf, idsOf, type Payer } from './testing/payments.js';
@@ -28,6 +30,11 @@ function heldStore() {
       asked += count;
       askedMost = Math.max(askedMost, asked);
       return memory.readStream(streamId, options).finally(() => (asked -= count));
+    },
+    readStreams: async (streamIds) => {
+      if (closedFor !== null && streamIds.includes(closedFor))
+        await new Promise<void>((resolve) => held.push(resolve));
+      return memory.readStreams(streamIds);
     },
   };
   return {
@@ -113,6 +120,63 @@ it(
     });
     // Everybody waits for the queries that read them.
     expect(asked).toBeLessThanOrEqual(1_000);
+  },
+  limitMs,
+);
+
+it(
+  'reads few pages of the feed of an organization at once, and those of others beside them',
+  async () => {
+    const paymentId = idOf(await payer.pay());
+    await other.pay();
+    const ask = ({ tenant }: Payer) => gateway.call('/v1/events?limit=100', { tenant });
+    gate.close(`payment-${paymentId}`);
+    const asked = Array.from({ length: requests }, () => ask(payer));
+    await until(() => gate.held.length >= listsAtOnceMax, { timeoutMs: limitMs });
+    for (let again = 0; again < requests; again += 1) expect(codeOf(await ask(other))).toBe('200');
+    expect(gate.held).toHaveLength(listsAtOnceMax);
+    gate.open();
+    expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
+  },
+  limitMs,
+);
+
+it(
+  'takes only matching events of the feed from the database',
+  async () => {
+    const writer = await createPayer(gateway);
+    const pool = gateway.app.get<pg.Pool>(PG_POOL);
+    await pool.query(
+      `INSERT INTO integration_events (organization_id, position, event_id, event_type, stream_id,
+          revision, payment_id, occurred_at)
+        SELECT $1, lpad(n::text, 20, '0'), gen_random_uuid(), 'payment.queued', gen_random_uuid(), 0,
+            gen_random_uuid(), now() FROM generate_series(1, 25000) n`,
+      [writer.tenant.organizationId],
+    );
+    let rows = 0;
+    const query = pool.query.bind(pool) as (...asked: unknown[]) => Promise<pg.QueryResult>;
+    const counting = async (...asked: unknown[]) => {
+      const result = await query(...asked);
+      if (JSON.stringify(asked).includes(writer.tenant.organizationId)) rows += result.rows.length;
+      return result;
+    };
+    pool.query = counting as typeof pool.query;
+    try {
+      const filter = '/v1/events?eventType=payment.returned';
+      const first = await gateway.call(filter, writer);
+      const after = first.body?.meta?.pagination?.nextCursor;
+      const second = await gateway.call(`${filter}&after=${after}`, writer);
+      const next = second.body?.meta?.pagination?.nextCursor;
+      expect([first, second].map((reply) => [codeOf(reply), reply.body?.data])).toEqual([
+        ['200', []],
+        ['200', []],
+      ]);
+      // The first page has looked through 20,000 events, and the second one through the rest.
+      expect(next).not.toBe(after);
+      expect(rows).toBeLessThan(100);
+    } finally {
+      pool.query = query as typeof pool.query;
+    }
   },
   limitMs,
 );

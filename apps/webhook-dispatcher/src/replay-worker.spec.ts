@@ -31,7 +31,7 @@ function idleWorker(leased: () => Promise<null>, idleMs = 1) {
     // Never connected.
     pool: new pg.Pool(),
     events: {
-      after: unexpected,
+      matching: unexpected,
       positionBefore: unexpected,
       between: unexpected,
     },
@@ -122,7 +122,7 @@ describe('A replay whose endpoint takes nothing', () => {
       },
       store: memoryEventStore(),
       pool: { query: () => Promise.resolve({ rows: [] }) } as unknown as pg.Pool,
-      events: { after: unexpected, positionBefore: unexpected, between: async () => [] },
+      events: { matching: unexpected, positionBefore: unexpected, between: async () => [] },
       endpointOf: () => Promise.resolve({ enabled: true } as WebhookEndpoint),
       notify: () => undefined,
       now: () => time,

@@ -24,9 +24,31 @@ export interface TimePlace {
   readonly position: Position;
 }
 
+/** What the events of a page have in common. Absent parts do not matter. */
+export interface EventsFilter {
+  readonly eventType: string | undefined;
+  /** ISO 8601. Earlier events do not match. */
+  readonly from: string | undefined;
+}
+
+export interface FoundEvents {
+  readonly found: readonly IndexedEventRef[];
+  /** The position up to which the index was looked through. */
+  readonly reached: Position;
+}
+
 export interface EventsQuery {
-  /** Oldest first, after the position. @throws StoreUnavailable */
-  after(organizationId: string, position: Position, max: number): Promise<IndexedEventRef[]>;
+  /**
+   * Those that match, oldest first, after the position. Looks through `scanMax` events at most: only the matches leave
+   * the database, because a filter may skip everything.
+   * @throws StoreUnavailable
+   */
+  matching(
+    organizationId: string,
+    position: Position,
+    filter: EventsFilter,
+    limits: { readonly max: number; readonly scanMax: number },
+  ): Promise<FoundEvents>;
 
   /**
    * The position to begin after, so that no event since then is missed and few earlier ones are read.
@@ -52,8 +74,18 @@ const columns = `position, event_id AS "eventId", event_type AS "eventType", str
   revision, payment_id AS "paymentId", occurred_at AS "occurredAt"`;
 
 const statements = {
-  after: `SELECT ${columns} FROM integration_events
-    WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT $3`,
+  // The first part reads only the index of positions.
+  matching: `SELECT s.last, e.* FROM (
+      SELECT max(position) AS last FROM (
+        SELECT position FROM integration_events
+          WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT $3) scanned) s
+    LEFT JOIN LATERAL (
+      SELECT ${columns} FROM integration_events
+        WHERE organization_id = $1 AND position > $2 AND position <= s.last
+          AND ($4::text IS NULL OR event_type = $4)
+          AND ($5::timestamptz(3) IS NULL OR occurred_at >= $5::timestamptz(3))
+        ORDER BY position LIMIT $6) e ON true
+    ORDER BY e.position`,
   before: `SELECT position FROM integration_events
     WHERE organization_id = $1 AND occurred_at < $2::timestamptz(3)
     ORDER BY occurred_at DESC, position DESC LIMIT 1`,
@@ -64,6 +96,8 @@ const statements = {
 } as const;
 
 type Row = Omit<IndexedEventRef, 'occurredAt'> & { readonly occurredAt: Date };
+/** One row without an event when none matches. */
+type MatchingRow = { readonly last: Position | null } & (Row | { readonly position: null });
 
 export function eventsQuery(pool: pg.Pool): EventsQuery {
   const run = async <Result extends pg.QueryResultRow>(
@@ -75,8 +109,14 @@ export function eventsQuery(pool: pg.Pool): EventsQuery {
     return (await orUnavailable(() => pool.query<Result>(query))).rows;
   };
   return {
-    async after(organizationId, position, max) {
-      return (await run<Row>('after', [organizationId, position, max])).map(refOf);
+    async matching(organizationId, position, { eventType, from }, { max, scanMax }) {
+      const values = [organizationId, position, scanMax, eventType ?? null, from ?? null, max];
+      const rows = await run<MatchingRow>('matching', values);
+      const found = rows.flatMap(({ last: _last, ...row }) =>
+        row.position === null ? [] : [refOf(row as Row)],
+      );
+      const last = found.length === max ? found.at(-1)?.position : rows[0]?.last;
+      return { found, reached: last ?? position };
     },
     async positionBefore(organizationId, since) {
       const early = new Date(Date.parse(since) - clockSkewMs).toISOString();

@@ -37,6 +37,9 @@ afterEach(async () => {
 
 const queue = (n: number, organization = organizationId) =>
   queuePayment(store, at(n), { organizationId: organization });
+const all = { eventType: undefined, from: undefined };
+const after = async (position: string, max: number) =>
+  (await query.matching(organizationId, position, all, { max, scanMax: 1_000 })).found;
 const caughtUp = async () =>
   expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
 const types = (events: readonly IndexedEventRef[]) => events.map(({ eventType }) => eventType);
@@ -50,7 +53,7 @@ describe('the index of integration events', () => {
     await completePayment(store, payment);
     await completePayment(store, other);
     await caughtUp();
-    const events = await query.after(organizationId, '', 10);
+    const events = await after('', 10);
     expect(types(events)).toEqual(['payment.queued', 'payment.processing', 'payment.completed']);
     const recorded = await store.readStream(payment.streamId);
     expect(events).toEqual(
@@ -71,13 +74,35 @@ describe('the index of integration events', () => {
     await caughtUp();
     const seen: string[] = [];
     for (let position = ''; ; ) {
-      const page = await query.after(organizationId, position, 3);
+      const page = await after(position, 3);
       if (page.length === 0) break;
       seen.push(...page.map(({ eventId }) => eventId));
       position = page.at(-1)?.position ?? '';
     }
     const { events } = await store.readLog({ after: '' });
     expect(seen).toEqual(events.map(({ id }) => id));
+  });
+
+  it('looks through a bounded part for events that match, and says how far', async () => {
+    const [first, second, third] = [await queue(0), await queue(1), await queue(2)];
+    await completePayment(store, third);
+    await queue(3, randomUUID());
+    await caughtUp();
+    const ask = (position: string, eventType: string, scanMax: number, from?: string) =>
+      query.matching(organizationId, position, { eventType, from }, { max: 1, scanMax });
+    const none = { found: [] };
+    expect(await ask('', 'payment.completed', 2)).toEqual({ ...none, reached: second.position });
+    const rest = await ask(second.position, 'payment.completed', 10);
+    expect(types(rest.found)).toEqual(['payment.completed']);
+    expect(rest.reached).toBe(rest.found[0]?.position);
+    expect(await ask(rest.reached, 'payment.queued', 10)).toEqual({
+      ...none,
+      reached: rest.reached,
+    });
+    const later = await ask('', 'payment.queued', 10, at(1));
+    expect(later.found).toMatchObject([{ streamId: second.streamId }]);
+    expect(later.reached).toBe(second.position);
+    expect(await ask('', 'payment.queued', 1, at(1))).toEqual({ ...none, reached: first.position });
   });
 
   it('finds the first position of a time, also when clocks disagree with the order of the log', async () => {
@@ -109,12 +134,12 @@ describe('the index of integration events', () => {
     const payment = await queue(0);
     await completePayment(store, payment);
     await caughtUp();
-    const before = await query.after(organizationId, '', 10);
+    const before = await after('', 10);
     await rebuildProjection('events', { store, pool });
-    expect(await query.after(organizationId, '', 10)).toEqual(before);
+    expect(await after('', 10)).toEqual(before);
     await queue(1);
     await caughtUp();
-    expect(await query.after(organizationId, '', 10)).toHaveLength(4);
+    expect(await after('', 10)).toHaveLength(4);
   });
 
   it('leaves out a payment that begins with something else, and indexes all others', async () => {
@@ -122,7 +147,7 @@ describe('the index of integration events', () => {
     await appendEvents(store, streamId, [paymentEvents.completed]);
     await queue(0);
     await caughtUp();
-    expect(await query.after(organizationId, '', 10)).toHaveLength(1);
+    expect(await after('', 10)).toHaveLength(1);
     expect(await listQuarantine(pool, 10)).toMatchObject([
       { streamId, reason: 'a payment cannot begin with this event' },
     ]);
