@@ -3,15 +3,23 @@
  * have pages and `meta.pagination` (rule contact-item-3).
  */
 import type { OriginatorListQuery, OriginatorReadQuery } from '@pis/contracts';
+import { outOfTime, timeLimitOfCaller } from '@pis/event-store';
 import type { Cursors } from './cursor.js';
 import type { OwnWrites } from './own-writes.js';
 import { answer, type Answer, type Given } from './requests.js';
-import type { ListPage, PageRequest } from '@pis/read-models';
+import { Turns } from './turns.js';
+import type { ListCursor, ListPage, PageRequest } from '@pis/read-models';
 
 /** The limit of a page that is requested by `cursor` alone. */
 const limitDefault = 20;
+/** Records of a whole list that are read at a time. */
+const batchMax = 500;
+/** Whole lists of an organization. It may have any number of contacts, and the others must not wait for them. */
+const wholeListTurns = { atOnceMax: 1, sizeMax: 200 } as const;
 
 export class DirectoryLists {
+  private readonly turns = new Turns(wholeListTurns);
+
   constructor(
     private readonly cursors: Cursors,
     private readonly ownWrites: OwnWrites,
@@ -27,10 +35,27 @@ export class DirectoryLists {
     const limit = query.limit ?? (after ? limitDefault : undefined);
 
     await this.ownWrites.visible('directory', organizationId);
+    if (limit === undefined)
+      return answer(
+        await this.turns.take(organizationId, () => whole((page) => read(query, page))),
+      );
     const { items, next } = await read(query, { limit, after });
     const { data, meta } = answer(items);
-    if (limit === undefined) return { data, meta };
     const nextCursor = next && this.cursors.encode(name, organizationId, next);
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+  }
+}
+
+/** Newest first, a batch at a time: other requests are answered in between. What is created meanwhile comes before the first batch. */
+async function whole<Item>(
+  read: (page: PageRequest) => Promise<ListPage<Item>>,
+): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  for (let after: ListCursor | undefined; ; ) {
+    const { items, next } = await read({ limit: batchMax, after });
+    all.push(...items);
+    if (next === null) return all;
+    if (timeLimitOfCaller()?.isOver === true) throw outOfTime();
+    after = next;
   }
 }
