@@ -10,6 +10,7 @@ import { codeOf, createPayer, idOf, idsOf, type Payer } from './testing/payments
 const limitMs = 120_000;
 const requests = 40;
 const listsAtOnceMax = 4;
+const paymentListsAtOnceMax = 3;
 const proofsAtOnceMax = 8;
 
 /** Holds the reads of streams. */
@@ -174,6 +175,39 @@ it(
       // The first page has looked through 20,000 events, and the second one through the rest.
       expect(next).not.toBe(after);
       expect(rows).toBeLessThan(100);
+    } finally {
+      pool.query = query as typeof pool.query;
+    }
+  },
+  limitMs,
+);
+
+it(
+  'lists few pages of payments of an organization at once, and those of others beside them',
+  async () => {
+    for (const one of [payer, other]) await one.pay();
+    const pool = gateway.app.get<pg.Pool>(PG_POOL);
+    const query = pool.query.bind(pool) as (...asked: unknown[]) => Promise<pg.QueryResult>;
+    const held: (() => void)[] = [];
+    let isHeld = true;
+    // As if the label were on very many payments.
+    pool.query = (async (...asked: unknown[]) => {
+      const text = JSON.stringify(asked);
+      const isList = text.includes('payments.list') && text.includes(payer.tenant.organizationId);
+      if (isHeld && isList) await new Promise<void>((resolve) => held.push(resolve));
+      return query(...asked);
+    }) as typeof pool.query;
+    try {
+      const ask = ({ list, contactId }: Payer) =>
+        list(`?externalPaymentId=same&contactId=${contactId}`);
+      const asked = Array.from({ length: requests }, () => ask(payer));
+      await until(() => held.length >= paymentListsAtOnceMax, { timeoutMs: limitMs });
+      for (let again = 0; again < requests; again += 1)
+        expect(codeOf(await ask(other))).toBe('200');
+      expect(held).toHaveLength(paymentListsAtOnceMax);
+      isHeld = false;
+      for (const release of held) release();
+      expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
     } finally {
       pool.query = query as typeof pool.query;
     }

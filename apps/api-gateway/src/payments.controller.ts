@@ -28,6 +28,7 @@ import {
   Operation,
   OwnWrites,
   Query,
+  Turns,
 } from '@pis/http-api';
 import { type PaymentsQuery } from '@pis/read-models';
 import { EVENT_STORE } from '@pis/service-kit';
@@ -37,9 +38,16 @@ import { AsOf } from './as-of.js';
 import { PaymentByKey } from './payment-by-key.js';
 import { PAYMENTS_QUERY } from './tokens.js';
 
+/**
+ * Of an organization: a label that many payments share, with a party that has many others, takes seconds to look up, and
+ * the other organizations need the connections.
+ */
+const listTurns = { atOnceMax: 3, sizeMax: 500 } as const;
+
 @Controller()
 export class PaymentsController {
   private readonly payments;
+  private readonly turns = new Turns(listTurns);
 
   constructor(
     @Inject(EVENT_STORE) store: EventStore,
@@ -106,6 +114,6 @@ export class PaymentsController {
   }
   private async current(...[organizationId, filter, page]: Parameters<PaymentsQuery['list']>) {
     await this.ownWrites.visible('payments', organizationId);
-    return this.query.list(organizationId, filter, page);
+    return this.turns.take(organizationId, () => this.query.list(organizationId, filter, page));
   }
 }

@@ -22,7 +22,7 @@ import {
   type User,
 } from '@pis/domain';
 import { type EventStore, type RecordedEvent, repository } from '@pis/event-store';
-import { type Cursors, granted, notFound, now, type OwnWrites } from '@pis/http-api';
+import { type Cursors, granted, notFound, now, type OwnWrites, Turns } from '@pis/http-api';
 import { type Movement, movementsOfPayment, type PaymentsQuery } from '@pis/read-models';
 import type { Users } from '@pis/users';
 import { deliveryIdOf, type DeliveryLog, deliveryView } from '@pis/webhook-deliveries';
@@ -59,6 +59,8 @@ export interface PaymentServices {
   readonly publicUrl: string | undefined;
 }
 
+/** Lists of an organization that are read at the same time: a rare filter takes seconds, and others need the connections. */
+const listTurns = { atOnceMax: 3, sizeMax: 100 } as const;
 /** Deliveries of one payment to one endpoint. */
 const deliveriesMax = 100;
 /** Of one payment: its own, the answers, and inquiries. */
@@ -68,12 +70,15 @@ export function paymentHandlers(
   services: PaymentServices,
 ): Handlers<keyof typeof paymentOperations> {
   const { links, approvals, simulation, query, cursors, ownWrites } = services;
+  const turns = new Turns(listTurns);
   return {
     async listPayments({ organizationId, givenQuery }) {
       const { query: asked, after } = cursors.page('payments', organizationId, givenQuery);
       const { limit, cursor: _cursor, idempotencyKey: _key, ...filter } = asked;
       await ownWrites.visible('payments', organizationId);
-      const { items, next } = await query.list(organizationId, filter, { limit, after });
+      const { items, next } = await turns.take(organizationId, () =>
+        query.list(organizationId, filter, { limit, after }),
+      );
       const nextCursor = next && cursors.encode('payments', organizationId, next);
       const at = now();
       const listed = items.map((item) => ({ ...item, linkExpired: hasExpiredLink(item, at) }));
