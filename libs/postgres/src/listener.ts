@@ -7,6 +7,8 @@ import pg from 'pg';
 import { backoffMs, pause } from './wake-up.js';
 
 const endTimeoutMs = 1_000;
+/** Costs a statement. The keepalive of TCP costs none, but the kernel of a hanging server answers it. */
+const checkEveryDefaultMs = 15_000;
 
 export interface ListenerOptions {
   readonly channels: readonly string[];
@@ -14,6 +16,8 @@ export interface ListenerOptions {
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
   readonly connectTimeoutMs: number;
+  /** How often the connection is used, so that a server that has silently vanished from it is noticed. */
+  readonly checkEveryMs?: number;
 }
 
 export interface ChannelHandler {
@@ -63,8 +67,8 @@ export class Listener {
     let failures = 0;
     while (!signal.aborted) {
       const client = this.#client();
-      const lost = Promise.withResolvers<void>();
-      const end = () => lost.resolve();
+      const lost = new AbortController();
+      const end = () => lost.abort();
       // A client without an error handler would end the process. The error itself does not matter here.
       client
         .on('error', end)
@@ -74,14 +78,20 @@ export class Listener {
             if (handler.channel === channel) handler.onNotification(payload);
         });
       signal.addEventListener('abort', end);
-      const listening = client.connect().then(() => client.query(listen));
-      const cut = lost.promise.then(() => Promise.reject(new Error('ended before it listened')));
       try {
-        await Promise.race([listening, cut]);
+        await unlessLost(
+          client.connect().then(() => client.query(listen)),
+          lost.signal,
+        );
         this.#listening = !signal.aborted;
-        failures = 0;
         for (const handler of this.#handlers) handler.onListening();
-        await lost.promise;
+        for (;;) {
+          await pause(this.options.checkEveryMs ?? checkEveryDefaultMs, lost.signal);
+          lost.signal.throwIfAborted();
+          await unlessLost(client.query(listen), lost.signal);
+          // Not before: a connection that ends each time it listens is no success.
+          failures = 0;
+        }
       } catch {
         failures += 1;
       }
@@ -103,6 +113,19 @@ export class Listener {
       keepAlive: true,
       application_name: 'pis-event-listener',
     });
+  }
+}
+
+/** @throws when the connection is lost before the answer has come */
+async function unlessLost(answer: Promise<unknown>, lost: AbortSignal): Promise<void> {
+  const cut = Promise.withResolvers<never>();
+  const end = () => cut.reject(new Error('the connection was lost'));
+  lost.addEventListener('abort', end);
+  if (lost.aborted) end();
+  try {
+    await Promise.race([answer, cut.promise]);
+  } finally {
+    lost.removeEventListener('abort', end);
   }
 }
 

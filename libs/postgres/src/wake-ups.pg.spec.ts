@@ -1,6 +1,7 @@
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import pg from 'pg';
 import { Listener } from './listener.js';
+import { silenceable } from './testing/silent-proxy.js';
 import { workChannel, type WorkKind, WakeUps } from './wake-ups.js';
 
 const limit = { timeoutMs: 20_000 };
@@ -86,5 +87,64 @@ describe('wake-ups of loops that wait for work', () => {
     const again = rung();
     await operator.query(`SELECT pg_notify('${workChannel}', 'replays')`);
     await until(() => rung()[2] !== again[2], limit);
+  });
+
+  it('come again after the server has silently vanished from the connection', async () => {
+    const proxy = await silenceable(database.url);
+    const behindProxy = new Listener({
+      channels: [workChannel],
+      connection: { connectionString: proxy.url },
+      ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 200, checkEveryMs: 20 },
+    });
+    const loops = new WakeUps(behindProxy, pauses);
+    const { bell, idleMs } = loops.for('exports');
+    try {
+      behindProxy.start();
+      await until(() => behindProxy.listening, limit);
+      proxy.silent = true;
+      await until(() => !behindProxy.listening, limit);
+      expect(idleMs()).toBe(pauses.idleWithoutListenMs);
+      const { rung } = bell;
+      proxy.silent = false;
+      await until(() => behindProxy.listening && bell.rung > rung, limit);
+      const again = bell.rung;
+      await operator.query(`SELECT pg_notify('${workChannel}', 'exports')`);
+      await until(() => bell.rung > again, limit);
+    } finally {
+      await behindProxy.stop();
+      proxy.close();
+    }
+  });
+
+  it('do not come in a storm while each connection ends at once', async () => {
+    const retryInitialMs = 20;
+    const flapping = new Listener({
+      channels: [workChannel],
+      connection: { connectionString: database.url },
+      ...{ retryInitialMs, retryMaxMs: 3_600_000, connectTimeoutMs: 10_000 },
+    });
+    const listensAtMs: number[] = [];
+    flapping.add({
+      channel: workChannel,
+      onNotification: () => undefined,
+      onListening() {
+        listensAtMs.push(performance.now());
+        void operator.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'pis-event-listener'`,
+        );
+      },
+    });
+    try {
+      flapping.start();
+      await until(() => listensAtMs.length >= 6, limit);
+    } finally {
+      await flapping.stop();
+    }
+    const gapsMs = listensAtMs.slice(1).map((atMs, index) => atMs - (listensAtMs[index] ?? atMs));
+    // A timer may end a millisecond early.
+    gapsMs.forEach((gapMs, index) =>
+      expect(gapMs).toBeGreaterThan((retryInitialMs * 2 ** (index + 1)) / 2 - 1),
+    );
   });
 });
