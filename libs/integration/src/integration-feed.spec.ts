@@ -127,6 +127,40 @@ it('a feed that begins in the middle of a payment gives the same messages as one
   expect(rest).toEqual(all.slice(1));
 });
 
+it('a message has nothing of the events that a failover to an older replica has lost', async () => {
+  const open = () => sealedStore(memoryEventStore(), new MemorySealing());
+  const run = async (store: EventStore, ...commands: readonly PaymentCommand[]) => {
+    const payments = repository(store, paymentAggregate);
+    for (const command of commands) await payments.execute('p8', command, context);
+  };
+  const start: readonly PaymentCommand[] = [
+    { type: 'QueuePayment', at, data: details('p8') },
+    { type: 'ProcessPayment', at, data: { railReference: 'r' } },
+  ];
+  const texts = { failureMessage: 'lost', failureReason: 'lost' };
+  const lost: PaymentCommand = {
+    type: 'FailPayment',
+    at,
+    data: { failureCode: 'INTERNAL_ERROR', ...texts },
+  };
+  let store = open();
+  await run(store, ...start, lost);
+  const feed = integrationFeed({
+    ...store,
+    readStream: (...args) => store.readStream(...args),
+    subscribe: (options) => store.subscribe(options),
+  });
+  const [, processing] = await read(feed, beginning, 3);
+  store = open();
+  await run(store, ...start, { type: 'CompletePayment', at, data: {} });
+  const [completed] = await read(feed, processing?.offset ?? '', 1);
+  await run(store, { type: 'ReturnPayment', at, data: { returnReasonCode: 'R01' } });
+  const [returned] = await read(feed, completed?.offset ?? '', 1);
+  expect(JSON.parse(String(returned?.value))).toMatchObject({
+    data: { status: 'RETURNED', previousStatus: 'COMPLETED', failureCode: null },
+  });
+});
+
 it('a consumer that parses a message gets the published text', async () => {
   for (const { value } of await read(integrationFeed(await lifeOf(randomUUID())), beginning, 3)) {
     const parsed = paymentIntegrationEventSchema.parse(JSON.parse(String(value)));

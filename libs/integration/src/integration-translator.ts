@@ -193,13 +193,16 @@ export class Translator {
     }
   }
 
-  /** A slower reader does not replace the newer state that a faster reader needs. */
+  /**
+   * A slower reader does not replace the newer state that a faster reader needs. One at the same revision may be of events
+   * that a failover to an older replica has lost.
+   */
   private keep(states: ReadonlyMap<string, Loaded<unknown>>): void {
     for (const [streamId, state] of states) {
       // Read before the erasure, perhaps: the next event of the stream reads it again.
       if (this.isErased(state)) continue;
       const kept = this.states.get(streamId);
-      if (kept === undefined || nextRevision(kept) < nextRevision(state))
+      if (kept === undefined || nextRevision(kept) <= nextRevision(state))
         this.states.set(streamId, state);
     }
   }
