@@ -143,6 +143,18 @@ describe('The endpoints that an event goes to', () => {
     expect(errors).toEqual([new Error('cut')]);
   });
 
+  it('are those of the log that is followed again, whatever was at the same positions before', async () => {
+    const a = await create();
+    expect(await receivers(await occur())).toEqual([a]);
+    await change(a, { enabled: false });
+    expect(await receivers(await occur())).toEqual([]);
+    store = memoryEventStore();
+    subscriptions.at(-1)?.fail(new Error('cut'));
+    await until(() => subscriptions.length === 2, { timeoutMs, what: 'the new log followed' });
+    const [b, c] = [await create(), await create()];
+    expect(await receivers(await occur())).toEqual([b, c]);
+  });
+
   it('are those at the time of the event, not now', async () => {
     const a = await create();
     const before = await occur();

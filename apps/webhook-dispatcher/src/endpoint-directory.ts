@@ -189,6 +189,7 @@ export class EndpointDirectory {
     const after = await this.store.lastPosition();
     // Earlier readings may lack events before this position, and the subscription does not bring those.
     this.readings.clear();
+    this.timelines.clear();
     this.followTo(after);
     const streamPrefix = this.repository.streamIdOf('');
     // All streams, though one kind is wanted. EventStoreDB tells how far a filtered subscription has come only
