@@ -219,10 +219,11 @@ export class ProjectionRunner implements LocalProgress {
       // to compete with the event store for the disk.
       await client.query('SET synchronous_commit = off');
       await createCheckpoint(client, this.name);
-      const after = await readReached(client, this.name);
       const reader = projectionReader(this.name);
       const tables = new PageTables(projection, reader, client, this.options.onHeld);
+      // First: while migrations are under way, its missing table says so. The checkpoint's table exists long before it is whole.
       await tables.open();
+      const after = await readReached(client, this.name);
       const writer = new PageWriter(projection, client, tables, store, after);
       this.role = 'active';
       this.reached(after.position);
