@@ -1,5 +1,5 @@
 /** The retry table is empty nearly always, and full when something that all messages need is away. */
-import { createTestDatabase, openTestPool, readsFewRows } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, expectFewRowsRead } from '@pis/local-servers/testing';
 import type { TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import type { Delivery } from './message.js';
@@ -42,6 +42,6 @@ it.each(['deferred_keys', 'deferred_messages'])(
            FROM generate_series(1, $2::int) n`,
         [group, rowsMax],
       );
-    expect(await readsFewRows(pool, table, { call, fill })).toBe(true);
+    await expectFewRowsRead(pool, table, { call, fill });
   },
 );

@@ -1,6 +1,6 @@
 /** A new table, also that of a rebuild, has many rows within a minute, before PostgreSQL has analyzed it. */
 import { paymentEvents, paymentExample } from '@pis/domain/testing';
-import { createTestDatabase, openTestPool, readsFewRows } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, expectFewRowsRead } from '@pis/local-servers/testing';
 import { randomUUID } from 'node:crypto';
 import { paymentsProjection } from './payments.projection.js';
 import { recordedEvents } from './testing.js';
@@ -40,7 +40,7 @@ it('a projection loads the rows that it changes by their ids, also by a plan of 
            FROM generate_series(1, $1::int)`,
         [rowsMax],
       );
-    expect(await readsFewRows(pool, 'payments', { call: () => write(1), fill })).toBe(true);
+    await expectFewRowsRead(pool, 'payments', { call: () => write(1), fill });
   } finally {
     await pool.end();
     await database.drop();

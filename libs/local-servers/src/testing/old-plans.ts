@@ -8,18 +8,23 @@ const readMax = 30;
 /**
  * Tests of a statement that a session has planned for all values while a table, or a partial index of it, was still
  * empty, and executes when it is not: `call` runs on the one connection of the pool, before and after `fill`.
- * @returns whether a call afterwards reads a few rows of the table, and not all of what came
+ * @throws if a call afterwards reads more than a few rows of the table
  */
-export async function readsFewRows(
+export async function expectFewRowsRead(
   pool: pg.Pool,
   table: string,
   { call, fill }: { readonly call: () => Promise<unknown>; readonly fill: () => Promise<unknown> },
-): Promise<boolean> {
+): Promise<void> {
   for (let plans = 0; plans < plansMax; plans += 1) await call();
   await fill();
   const before = await rowsRead(pool, table);
   for (let calls = 0; calls < plansMax; calls += 1) await call();
-  return (await rowsRead(pool, table)) - before < plansMax * readMax;
+  const perCall = ((await rowsRead(pool, table)) - before) / plansMax;
+  if (perCall <= readMax) return;
+  const { rows: plans } = await pool.query(
+    'SELECT name, generic_plans::int, custom_plans::int FROM pg_prepared_statements ORDER BY name',
+  );
+  throw new Error(`${perCall} rows of ${table} read by a call; plans: ${JSON.stringify(plans)}`);
 }
 
 /** How many rows of the table and entries of its indexes were read so far. */

@@ -2,7 +2,7 @@
  * A plan that was made while the table was empty is kept for as long as its connection lives. One that was made while
  * nothing was under way is kept until a tenth of the table has changed: the bank's file of a morning is less.
  */
-import { createTestDatabase, openTestPool, readsFewRows } from '@pis/local-servers/testing';
+import { createTestDatabase, openTestPool, expectFewRowsRead } from '@pis/local-servers/testing';
 import type { TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { wantSql } from './ach-inquiries.js';
@@ -56,12 +56,12 @@ const calls: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 it.each(Object.entries(calls))('finds entries %s by a plan of the empty table', async (_, call) => {
-  expect(await readsFewRows(pool, 'ach_entries', { call, fill: addFiled })).toBe(true);
+  await expectFewRowsRead(pool, 'ach_entries', { call, fill: addFiled });
 });
 
 it.each(Object.entries(calls))('finds entries %s by a plan of settled ones', async (_, call) => {
   await addSettled();
-  expect(await readsFewRows(pool, 'ach_entries', { call, fill: addFiled })).toBe(true);
+  await expectFewRowsRead(pool, 'ach_entries', { call, fill: addFiled });
 });
 
 it('finds the prenote of an account by a plan from a time when none was open', async () => {
@@ -75,5 +75,5 @@ it('finds the prenote of an account by a plan from a time when none was open', a
   await pool.query('VACUUM (ANALYZE) ach_prenotes');
   const call = () => pool.query({ name: 'used', text: usedSql, values: ['open 1', 'payment'] });
   const fill = () => addPrenotes('open', rowsMax);
-  expect(await readsFewRows(pool, 'ach_prenotes', { call, fill })).toBe(true);
+  await expectFewRowsRead(pool, 'ach_prenotes', { call, fill });
 });
