@@ -2,8 +2,11 @@ import type pg from 'pg';
 
 /** After five plans for its values a prepared statement may keep one for all values. */
 const plansMax = 6;
-/** Rows and entries of indexes that one call may read of a table. */
-const readMax = 30;
+/**
+ * Rows and entries of indexes that one call may read of a table. A plan that reads everything reads a thousand or more. A good
+ * one has read 94: former versions of a row stay in the index as long as a snapshot may need them, and others' do.
+ */
+const readMax = 300;
 
 /**
  * Tests of a statement that a session has planned for all values while a table, or a partial index of it, was still
@@ -21,10 +24,7 @@ export async function expectFewRowsRead(
   for (let calls = 0; calls < plansMax; calls += 1) await call();
   const perCall = ((await rowsRead(pool, table)) - before) / plansMax;
   if (perCall <= readMax) return;
-  const { rows: plans } = await pool.query(
-    'SELECT name, generic_plans::int, custom_plans::int FROM pg_prepared_statements ORDER BY name',
-  );
-  throw new Error(`${perCall} rows of ${table} read by a call; plans: ${JSON.stringify(plans)}`);
+  throw new Error(`${perCall} rows of ${table} read by a call`);
 }
 
 /** How many rows of the table and entries of its indexes were read so far. */
