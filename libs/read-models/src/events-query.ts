@@ -74,18 +74,21 @@ const columns = `position, event_id AS "eventId", event_type AS "eventType", str
   revision, payment_id AS "paymentId", occurred_at AS "occurredAt"`;
 
 const statements = {
-  // The first part reads only the index of positions.
-  matching: `SELECT s.last, e.* FROM (
-      SELECT max(position) AS last FROM (
-        SELECT position FROM integration_events
-          WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT $3) scanned) s
-    LEFT JOIN LATERAL (
-      SELECT ${columns} FROM integration_events
-        WHERE organization_id = $1 AND position > $2 AND position <= s.last
-          AND ($4::text IS NULL OR event_type = $4)
+  // Reads no further than a full page needs. How far it looked matters only when the page is not full.
+  matching: `WITH matches AS MATERIALIZED (
+      SELECT ${columns} FROM (
+        SELECT * FROM integration_events
+          WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT $3) scanned
+        WHERE ($4::text IS NULL OR event_type = $4)
           AND ($5::timestamptz(3) IS NULL OR occurred_at >= $5::timestamptz(3))
-        ORDER BY position LIMIT $6) e ON true
-    ORDER BY e.position`,
+        ORDER BY position LIMIT $6)
+    SELECT s.last, m.* FROM (
+      SELECT CASE WHEN (SELECT count(*) FROM matches) < $6 THEN (
+        SELECT max(position) FROM (
+          SELECT position FROM integration_events
+            WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT $3) scanned) END AS last) s
+    LEFT JOIN matches m ON true
+    ORDER BY m.position`,
   before: `SELECT position FROM integration_events
     WHERE organization_id = $1 AND occurred_at < $2::timestamptz(3)
     ORDER BY occurred_at DESC, position DESC LIMIT 1`,
@@ -96,7 +99,7 @@ const statements = {
 } as const;
 
 type Row = Omit<IndexedEventRef, 'occurredAt'> & { readonly occurredAt: Date };
-/** One row without an event when none matches. */
+/** One row without an event when none matches. `last` is null when the page is full. */
 type MatchingRow = { readonly last: Position | null } & (Row | { readonly position: null });
 
 export function eventsQuery(pool: pg.Pool): EventsQuery {
