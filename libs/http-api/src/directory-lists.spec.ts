@@ -55,7 +55,7 @@ describe('a list without paging parameters', () => {
     const held: (() => void)[] = [];
     let isHeld = true;
     const slowly = async (_: OriginatorListQuery, page: PageRequest) => {
-      if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
+      if (isHeld && page.after) await new Promise<void>((resolve) => held.push(resolve));
       return pageOfAll(page);
     };
     const asked = Array.from({ length: 5 }, () =>
@@ -69,5 +69,21 @@ describe('a list without paging parameters', () => {
     isHeld = false;
     for (const release of held) release();
     for (const one of await Promise.all(asked)) expect(one.data).toEqual(all);
+  });
+
+  it('does not wait for longer ones when it is short, however many are requested', async () => {
+    const lists = newLists();
+    const released = Promise.withResolvers<void>();
+    const long = lists.page('contacts', organizationId, unpaged, async (_, page) => {
+      await released.promise;
+      return pageOfAll(page);
+    });
+    const short = async () => ({ items: ['item'], next: null });
+    const asked = Array.from({ length: 500 }, () =>
+      lists.page('originators', organizationId, unpaged, short),
+    );
+    for (const { data } of await Promise.all(asked)) expect(data).toEqual(['item']);
+    released.resolve();
+    expect((await long).data).toEqual(all);
   });
 });

@@ -12,9 +12,11 @@ import type { ListCursor, ListPage, PageRequest } from '@pis/read-models';
 
 /** The limit of a page that is requested by `cursor` alone. */
 const limitDefault = 20;
-/** Records of a whole list that are read at a time. */
+/** Records of a whole list that are read as a page is: most lists have no more, and do not wait for longer ones. */
+const shortMax = 100;
+/** Records of a longer list that are read at a time. */
 const batchMax = 500;
-/** Whole lists of an organization. It may have any number of contacts, and the others must not wait for them. */
+/** Longer lists of an organization. It may have any number of contacts, and the others must not wait for them. */
 const wholeListTurns = { atOnceMax: 1, sizeMax: 200 } as const;
 
 export class DirectoryLists {
@@ -36,22 +38,31 @@ export class DirectoryLists {
 
     await this.ownWrites.visible('directory', organizationId);
     if (limit === undefined)
-      return answer(
-        await this.turns.take(organizationId, () => whole((page) => read(query, page))),
-      );
+      return answer(await this.whole(organizationId, (page) => read(query, page)));
     const { items, next } = await read(query, { limit, after });
     const { data, meta } = answer(items);
     const nextCursor = next && this.cursors.encode(name, organizationId, next);
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
   }
+
+  /** Newest first, a batch at a time: other requests are answered in between. What is created meanwhile comes before the first batch. */
+  private async whole<Item>(
+    organizationId: string,
+    read: (page: PageRequest) => Promise<ListPage<Item>>,
+  ): Promise<readonly Item[]> {
+    const { items, next } = await read({ limit: shortMax });
+    if (next === null) return items;
+    const rest = await this.turns.take(organizationId, () => allAfter(next, read));
+    return [...items, ...rest];
+  }
 }
 
-/** Newest first, a batch at a time: other requests are answered in between. What is created meanwhile comes before the first batch. */
-async function whole<Item>(
+async function allAfter<Item>(
+  place: ListCursor,
   read: (page: PageRequest) => Promise<ListPage<Item>>,
 ): Promise<readonly Item[]> {
   const all: Item[] = [];
-  for (let after: ListCursor | undefined; ; ) {
+  for (let after = place; ; ) {
     const { items, next } = await read({ limit: batchMax, after });
     all.push(...items);
     if (next === null) return all;
