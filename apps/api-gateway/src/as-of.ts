@@ -205,17 +205,24 @@ interface Streams<State> {
   loadAsOf(id: string, at: string): Promise<Loaded<State>>;
 }
 
-/** In the order of the IDs. */
+/** In the order of the IDs. Once a stream cannot be read, no further one is: then the list's turn is over. */
 async function statesOf<State>(
   streams: Streams<State>,
   ids: readonly string[],
   at: string,
 ): Promise<NonNullable<State>[]> {
   const states: State[] = [];
-  const left = ids.entries();
+  const left = [...ids.entries()].toReversed();
   const reader = async () => {
-    for (const [index, id] of left) states[index] = (await streams.loadAsOf(id, at)).state;
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const [index, id] = next;
+      states[index] = (await streams.loadAsOf(id, at)).state;
+    }
   };
-  await Promise.all(Array.from({ length: streamsAtOnceMax }, reader));
+  const stop = (error: unknown) => {
+    left.length = 0;
+    throw error;
+  };
+  await Promise.all(Array.from({ length: streamsAtOnceMax }, () => reader().catch(stop)));
   return states.filter((state) => state !== null && state !== undefined);
 }

@@ -18,7 +18,9 @@ function heldStore() {
   const held: (() => void)[] = [];
   const memory = memoryEventStore();
   let closedFor: string | null = null;
+  let failingFor: string | null = null;
   let reads = 0;
+  let contactReads = 0;
   /** Events of contacts that are asked for at the same time. */
   let [asked, askedMost] = [0, 0];
   const store: EventStore = {
@@ -27,6 +29,8 @@ function heldStore() {
       if (streamId.startsWith('payment-')) reads += 1;
       if (streamId === closedFor) await new Promise<void>((resolve) => held.push(resolve));
       if (!streamId.startsWith('contact-')) return memory.readStream(streamId, options);
+      contactReads += 1;
+      if (streamId === failingFor) throw new Error('unreadable');
       const count = options?.maxCount ?? Infinity;
       asked += count;
       askedMost = Math.max(askedMost, asked);
@@ -39,7 +43,8 @@ function heldStore() {
     },
   };
   return {
-    ...{ store, held, reads: () => reads },
+    ...{ store, held, reads: () => reads, contactReads: () => contactReads },
+    fail: (streamId: string | null) => (failingFor = streamId),
     /** At most at a time while it runs. */
     async askedDuring(act: () => Promise<unknown>): Promise<number> {
       askedMost = 0;
@@ -121,6 +126,32 @@ it(
     });
     // Everybody waits for the queries that read them.
     expect(asked).toBeLessThanOrEqual(1_000);
+  },
+  limitMs,
+);
+
+it(
+  'reads no further streams for a list of contacts once one of them cannot be read',
+  async () => {
+    const writer = await createPayer(gateway);
+    const { tenant } = writer;
+    const contacts = 60;
+    let newest = writer.contactId;
+    for (let made = 1; made < contacts; made += 1)
+      newest = await createContact(gateway, tenant, { email: `${made}@y.example` });
+    const list = async () =>
+      codeOf(await gateway.call(`/v1/contacts/?limit=100&asOf=${now()}`, { tenant }));
+    const before = gate.contactReads();
+    gate.fail(`contact-${newest}`);
+    try {
+      expect(await list()).toBe('500 INTERNAL_ERROR');
+    } finally {
+      gate.fail(null);
+    }
+    // Readers that still went on would read while this list is read.
+    expect(await list()).toBe('200');
+    const begunMax = 2 * listsAtOnceMax;
+    expect(gate.contactReads() - before).toBeLessThanOrEqual(contacts + begunMax);
   },
   limitMs,
 );
