@@ -3,18 +3,8 @@
  * there, the connections to the bank are paused, and the bank's file names what the restored log lacks. The
  * bank has a database of its own, which is not restored.
  */
-import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { bankToday } from '@pis/bank-statements/sandbox';
@@ -29,6 +19,7 @@ import {
 import pg from 'pg';
 import { Api } from './support/api.js';
 import { payable } from './support/payable.js';
+import { baseBackup, writeInCluster } from './support/postgres-copies.js';
 import { pis, pisJson, type RunningProcess, startProcess } from './support/process.js';
 import { listed } from './support/rails-chaos-auditor.js';
 import { type SimulatedBank, startSimulatedBank } from './support/simulated-bank.js';
@@ -85,7 +76,8 @@ it(
     const before = apiOf(app, apiKey);
     const payment = await payable(before);
     const kept = await completed(before, payment, 100);
-    const copy = await baseBackup(async () => {
+    const copy = path.join(base, 'restored');
+    await baseBackup(server, copy, async () => {
       kept.push(...(await completed(before, payment, 200)));
     });
     kept.push(...(await completed(before, payment, 300)));
@@ -172,37 +164,9 @@ async function historiesOf(api: Api, paymentIds: readonly string[]): Promise<rea
   return Promise.all(paymentIds.map((id) => api.data(200, 'GET', `/v1/payments/${id}`)));
 }
 
-/**
- * A copy of the running server's files, as docs/operations.md describes it.
- * @param meanwhile runs after the copy has begun and before it ends
- */
-async function baseBackup(meanwhile: () => Promise<void>): Promise<string> {
-  const copy = path.join(base, 'restored');
-  const client = new pg.Client({ connectionString: server.url });
-  await client.connect();
-  try {
-    await client.query("SELECT pg_backup_start('nightly', true)");
-    mkdirSync(copy);
-    const parts = ['cluster', 'password'].map((name) => path.join(base, 'first', name));
-    execFileSync('cp', ['-a', ...parts, copy]);
-    await meanwhile();
-    const { rows } = await client.query<{ labelfile: string }>(
-      'SELECT labelfile FROM pg_backup_stop(true)',
-    );
-    writeOwned(path.join(copy, 'cluster'), 'backup_label', rows[0]?.labelfile ?? '');
-    return copy;
-  } finally {
-    await client.end();
-  }
-}
-
 /** Starts a server on the copy. Resolves when it has reached the point and accepts writes. */
 async function restored(copy: string): Promise<Postgres> {
-  const cluster = path.join(copy, 'cluster');
-  const leftovers = ['postmaster.pid', 'postmaster.opts'].map((name) => path.join(cluster, name));
-  for (const file of [...leftovers, ...filesBelow(path.join(cluster, 'pg_wal'))])
-    rmSync(file, { force: true });
-  writeOwned(cluster, 'recovery.signal', '');
+  writeInCluster(copy, 'recovery.signal', '');
   const started = await startServer('restored', [
     ...['archive_mode=off', `restore_command=cp ${archive}/%f %p`],
     ...[`recovery_target_name=${restorePoint}`, 'recovery_target_action=promote'],
@@ -222,20 +186,6 @@ async function restored(copy: string): Promise<Postgres> {
     await pool.end();
   }
   return started;
-}
-
-/** A file of the user who owns the folder, as whom the server runs. */
-function writeOwned(folder: string, name: string, text: string): void {
-  const file = path.join(folder, name);
-  writeFileSync(file, text);
-  const { uid, gid } = statSync(folder);
-  chownSync(file, uid, gid);
-}
-
-function filesBelow(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name));
 }
 
 async function query<Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> {
