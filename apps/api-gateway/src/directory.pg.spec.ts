@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { webhookEndpoints } from '@pis/domain';
 import { repository } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
+import { PG_POOL } from '@pis/service-kit';
+import type pg from 'pg';
 import {
   type Call,
   contactBody,
@@ -150,6 +152,74 @@ describe('contacts', () => {
     expect(itemsOf(await call(`/v1/contacts/?originatorId=${randomUUID()}`))).toEqual([]);
     // A cursor of one list is not valid for another.
     expect(codeOf(await call(`/v1/payments/?cursor=${cursor}`))).toBe('400 VALIDATION_ERROR');
+  });
+});
+
+describe('a complete list of many contacts', () => {
+  const [first, count] = [100, 1_500];
+  const organization = () => tenant.organizationId;
+
+  /** Groups of 70 are of the same millisecond, also where one batch ends and the next begins. */
+  const addMany = (pool: pg.Pool) =>
+    pool.query(
+      `INSERT INTO contacts (contact_id, organization_id, originator_id, created_at, revision, item)
+        SELECT id, $1, $1, '2026-11-21T09:00:00Z'::timestamptz - (n / 70) * interval '1 ms', 0,
+            json_build_object('contactId', id, 'email', 'old')
+          FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, $2::int) n) AS made`,
+      [organization(), count],
+    );
+  const add = (pool: pg.Pool) =>
+    pool.query(
+      `INSERT INTO contacts (contact_id, organization_id, originator_id, created_at, revision, item)
+        VALUES ($1, $2, $2, now(), 0, '{}')`,
+      [randomUUID(), organization()],
+    );
+  const change = (pool: pg.Pool) =>
+    pool.query(
+      `UPDATE contacts SET item = jsonb_set(item::jsonb, '{email}', '"new"')::json
+        WHERE organization_id = $1`,
+      [organization()],
+    );
+  const erase = (pool: pg.Pool, ids: readonly string[]) =>
+    pool.query('UPDATE contacts SET erased_at = now() WHERE contact_id = ANY($1::uuid[])', [ids]);
+
+  it('has each once, whatever is created, changed or erased while it is read', async () => {
+    const pool = gateway.app.get<pg.Pool>(PG_POOL);
+    await addMany(pool);
+    const { rows } = await pool.query<{ readonly id: string }>(
+      `SELECT contact_id AS id FROM contacts WHERE organization_id = $1
+        ORDER BY created_at DESC, contact_id DESC`,
+      [organization()],
+    );
+    const ids = rows.map(({ id }) => id);
+    // On the first page, which is read by then, and on the last one.
+    const [shown, last] = [ids.slice(first - 3, first), ids.slice(-3)];
+    const query = pool.query.bind(pool) as (...asked: unknown[]) => Promise<pg.QueryResult>;
+    let reads = 0;
+    pool.query = (async (...asked: unknown[]) => {
+      const text = JSON.stringify(asked);
+      const isList = text.includes('SELECT') && text.includes(organization());
+      if (!isList || !text.includes('contacts')) return query(...asked);
+      reads += 1;
+      const result = await query(...asked);
+      pool.query = query as typeof pool.query;
+      await add(pool);
+      await change(pool);
+      if (reads === 1) await erase(pool, [...shown, ...last]);
+      pool.query = reading;
+      return result;
+    }) as typeof pool.query;
+    const reading = pool.query;
+    try {
+      const list = itemsOf(await call('/v1/contacts/'));
+      expect(list.map(({ contactId }) => contactId)).toEqual(ids.slice(0, -last.length));
+      expect(list.map(({ email }) => email)).toEqual(
+        list.map((_, index) => (index < first ? 'old' : 'new')),
+      );
+      expect(reads).toBeGreaterThan(2);
+    } finally {
+      pool.query = query as typeof pool.query;
+    }
   });
 });
 
