@@ -208,6 +208,49 @@ describe('once the log has lost events', () => {
     await expect(page).rejects.toThrow(EventsLost);
   });
 
+  it('one that begins again reads on while a slow subscriber to the same reading stays', async () => {
+    const shared = sharedLog(store);
+    const former = follow(shared);
+    for (let count = 0; count < 4; count += 1) await append(shared);
+    await until(() => former.seen.length === 4, { timeoutMs });
+    const ofSlow = { after: beginning, pageMax: 1, signal: ending.signal };
+    const slow = shared.subscribe(ofSlow)[Symbol.asyncIterator]();
+    const { value: first } = await slow.next();
+    await lose(2);
+    const told = expect(former.ended).rejects.toThrow(EventsLost);
+    for (let count = 0; count < 3; count += 1) await append(shared);
+    await told;
+    const kept = former.seen[1];
+    const place = { after: kept?.position ?? beginning, afterEventId: kept?.id };
+    const { seen, ended } = follow(shared, place);
+    await until(() => seen.length === 3, { timeoutMs });
+    await append(shared);
+    await Promise.race([ended, until(() => seen.length === 4, { timeoutMs })]);
+    expect(seen).toEqual((await store.readLog(place)).events);
+    const { value: second } = await slow.next();
+    expect([first, second]).toMatchObject([
+      { position: '00000000000000000001' },
+      { events: [kept] },
+    ]);
+    await slow.return?.();
+  });
+
+  it('a slow subscriber to a reading that has ended is shown no more of what was kept', async () => {
+    const shared = sharedLog(store);
+    const former = follow(shared);
+    const ofSlow = { after: beginning, pageMax: 1, signal: ending.signal };
+    const slow = shared.subscribe(ofSlow)[Symbol.asyncIterator]();
+    const first = slow.next();
+    for (let count = 0; count < 4; count += 1) await append(shared);
+    await until(() => former.seen.length === 4, { timeoutMs });
+    expect((await first).value).toMatchObject({ events: former.seen.slice(0, 1) });
+    await lose(1);
+    const told = expect(former.ended).rejects.toThrow(EventsLost);
+    for (let count = 0; count < 4; count += 1) await append(shared);
+    await told;
+    await expect(slow.next()).rejects.toThrow(EventsLost);
+  });
+
   it('all subscribers to one reading end, and those that begin again read everything', async () => {
     const shared = sharedLog(store);
     const former = [follow(shared), follow(shared, { streamPrefixes: ['payment-'] })];

@@ -145,6 +145,8 @@ class SharedLog {
       const waitsUntilMs = performance.now() + this.limits.behindMaxMs;
       while (!signal.aborted) {
         const { rung } = reader.bell;
+        // Nothing of what is kept then: the log may have lost it.
+        if (reader.end?.by === 'error') return afterEnd(reader.end);
         if (reader.recent !== null && !canJoin(subscriber, reader.recent)) return 'catchUp';
         const page = reader.pageAfter(subscriber.after, matches, pageMax);
         if (page !== null) yield given(subscriber, page);
@@ -203,8 +205,10 @@ class SharedLog {
     return canServe ? reader : this.#replaceReader();
   }
 
+  /** One that has failed is no place to begin at: the log may have lost its last event. */
   #replaceReader(): LogReader {
-    const former = this.#reader?.recent ?? null;
+    const hasFailed = this.#reader?.end?.by === 'error';
+    const former = hasFailed ? null : (this.#reader?.recent ?? null);
     this.#stopReader();
     const wanted = [...this.#subscribers].map(({ options }) => options.streamPrefixes);
     this.#reader = new LogReader(this.store, union(wanted), this.limits, former);
