@@ -137,7 +137,9 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     const { signal } = this.#reading;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        await this.#readOn(() => (failures = 0));
+        const moved = await this.#readOn(() => (failures = 0));
+        // Again before anything was read: the checkpoint itself may stand on a lost event.
+        if (moved !== null && failures > 0) throw moved;
       } catch (error) {
         if (signal.aborted) return;
         this.#connected = false;
@@ -149,9 +151,13 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     }
   }
 
-  /** Until stopped, or until the checkpoint was moved: then the next call begins at the new one. */
-  async #readOn(wentWell: () => void): Promise<void> {
+  /**
+   * Until stopped, or until the checkpoint was moved: then the next call begins at the new one.
+   * @returns what the source said of the move; null if it said nothing
+   */
+  async #readOn(wentWell: () => void): Promise<CheckpointMoved | null> {
     this.#turn = new AbortController();
+    let moved: CheckpointMoved | null = null;
     const signal = AbortSignal.any([this.#reading.signal, this.#turn.signal]);
     try {
       const after = this.#readTo ?? (await this.#begin());
@@ -168,9 +174,11 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
       if (!signal.aborted) throw new Error('the log ended');
     } catch (error) {
       if (!(error instanceof CheckpointMoved)) throw error;
+      moved = error;
       this.#turn.abort();
     }
     if (this.#turn.signal.aborted) this.#startOver();
+    return moved;
   }
 
   #openLog(): Partition {

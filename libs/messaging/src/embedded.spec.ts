@@ -4,6 +4,7 @@ import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import { NonRetryable } from './errors.js';
 import type { ConsumerState, MessagePage, MessageSource } from './message.js';
 import { messagingConformance } from './testing/conformance.js';
+import { CheckpointMoved } from './pg-consumer-state.js';
 import { gate, sees, Stage, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { memoryConsumerState, memoryDeferredMessages } from './testing/memory.js';
@@ -56,6 +57,24 @@ describe('the embedded transport', () => {
     await sees(seen, 2);
     away = false;
     await stage.untilCommitted(2);
+    await stage.close();
+  });
+
+  it('pauses and says why while its checkpoint stands on an event that the log has lost', async () => {
+    const harness = embeddedHarness(memoryConsumerState());
+    const stage = await Stage.create(harness, 1);
+    const problems: unknown[] = [];
+    await stage.publish('a:1');
+    harness.log.break(new CheckpointMoved('g', 'the log has lost the event at 7'));
+    const seen = stage.consume(() => undefined, {
+      observe: { problem: (_doing, error) => problems.push(error) },
+    });
+    await until(() => seen.strategy.consumerStatus.error !== null, { timeoutMs });
+    expect(seen.strategy.consumerStatus.error).toContain('the log has lost the event at 7');
+    expect(problems).toContainEqual(new Error('the log has lost the event at 7'));
+    harness.log.mend();
+    await sees(seen, 1);
+    expect(seen.strategy.consumerStatus).toMatchObject({ connected: true, error: null });
     await stage.close();
   });
 
