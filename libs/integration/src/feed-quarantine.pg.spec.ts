@@ -2,10 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { topics } from '@pis/contracts';
 import { payment as paymentAggregate } from '@pis/domain';
 import { paymentEvents } from '@pis/domain/testing';
-import { type RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import {
+  anchorAt,
+  postgresEventStore,
+  type RecordedEvent,
+  UnreadableEvent,
+} from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
-import { pgConsumerState } from '@pis/messaging';
+import { type MessagePage, pgConsumerState } from '@pis/messaging';
 import { holdStreams, listQuarantine, skipEvent } from '@pis/read-models';
+import { appendEvents } from '@pis/read-models/testing';
 import { integrationFeeds } from './integration-feed.js';
 import { carryOverToRelay } from './log-places.js';
 import { pastWebhookEvents } from './past-events.js';
@@ -180,6 +186,36 @@ it('events of a newer release are not published partially', async () => {
     { streamId: bad, eventId: before.id },
   ]);
   expect(past).toHaveLength(1);
+});
+
+it('a late message moves no checkpoint onto an event that took the place of a lost one', async () => {
+  const { pool } = log;
+  const store = postgresEventStore({ pool });
+  await appendEvents(store, bad, [queuedIn(bad), unknownEvent, completed]);
+  await appendEvents(store, good, [queuedIn(good)]);
+  const limits = { releaseEveryMs: 20 };
+  const feed = integrationFeeds({ store, pool, onHeld: () => undefined, limits })(group);
+  const state = pgConsumerState(pool, { anchorAt: (position) => anchorAt(store, position) });
+  const after = await state.loadCheckpoint(group);
+  const ending = new AbortController();
+  const from = { after, topics: [topics.payments], signal: ending.signal };
+  const pages = feed.subscribe(from)[Symbol.asyncIterator]();
+  const next = async (): Promise<MessagePage> => (await pages.next()).value as MessagePage;
+  const { position: lost, eventId } = await next();
+  expect(eventId).toBe((await store.lastEvent(lost))?.id);
+  const [, unknown] = await store.readStream(bad);
+  await skipEvent(pool, unknown?.id ?? '', 'ada');
+  const late = await next();
+  expect(late).toMatchObject({ position: lost, messages: [{ key: bad }] });
+  await pool.query('DELETE FROM events WHERE position > 3');
+  await pool.query('UPDATE event_log_head SET position = 3');
+  const other = paymentStream('c');
+  await appendEvents(store, other, [queuedIn(other), processing]);
+  const saved = state.saveCheckpoint(group, late.position, late.eventId);
+  await expect(saved).rejects.toThrow('has lost the event');
+  ending.abort();
+  await pages.return?.();
+  await store.close();
 });
 
 it('a stream that another process holds back from a later event loses no earlier event', async () => {

@@ -115,6 +115,9 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   });
 }
 
+/** The position that a reader has reached, and the id of the event there, if it is known. */
+type Place = Pick<MessagePage, 'position' | 'eventId'>;
+
 /** One subscription of a reader. */
 class ReaderFeed {
   private readonly quarantine: FeedQuarantine;
@@ -140,7 +143,7 @@ class ReaderFeed {
     let position = after;
     let { afterEventId } = subscription;
     for (let follows = true; follows && !signal.aborted; ) {
-      yield* this.released(position);
+      yield* this.released({ position, eventId: afterEventId });
       // While streams are held back, resubscribe at intervals.
       const isHolding = quarantine.holdsAny;
       const until = isHolding
@@ -157,7 +160,7 @@ class ReaderFeed {
         await quarantine.advance(page.position);
         position = page.position;
         afterEventId = page.eventId;
-        yield { ...this.page(messages, position, events), eventId: page.eventId };
+        yield this.page(messages, { position, eventId: afterEventId }, events);
         follows = quarantine.holdsAny && !isHolding;
         if (follows) break;
       }
@@ -167,12 +170,12 @@ class ReaderFeed {
 
   private page(
     messages: readonly OutgoingMessage[],
-    position: Position,
+    place: Place,
     events: readonly RecordedEvent[],
   ): MessagePage {
     return {
       messages,
-      position,
+      ...place,
       holdBack: async ({ offset, key }, reason) => {
         const event = events.find((one) => one.position === offset && one.streamId === key);
         if (event === undefined) throw new Error(`the page has no message at ${offset}`);
@@ -201,8 +204,8 @@ class ReaderFeed {
     }
   }
 
-  /** The held-back messages that can be read now, up to the current position in the log. */
-  private async *released(position: Position): AsyncGenerator<MessagePage, void, undefined> {
+  /** The held-back messages that can be read now, up to the current place in the log. */
+  private async *released(place: Place): AsyncGenerator<MessagePage, void, undefined> {
     const { quarantine } = this;
     while (quarantine.holdsAny) {
       const due = await quarantine.due();
@@ -210,7 +213,7 @@ class ReaderFeed {
       const streams = await this.options.store.readStreams(due.map(({ streamId }) => streamId));
       const events = due.flatMap(({ fromRevision }, index) =>
         (streams[index] ?? []).filter(
-          (event) => event.revision >= fromRevision && event.position <= position,
+          (event) => event.revision >= fromRevision && event.position <= place.position,
         ),
       );
       quarantine.release(due.map(({ streamId }) => streamId));
@@ -220,7 +223,7 @@ class ReaderFeed {
       const whole = messages
         .filter(({ key }) => quarantine.isReleased(key))
         .map((message) => late(message, heldSince.get(message.key)));
-      if (whole.length > 0) yield this.page(whole, position, events);
+      if (whole.length > 0) yield this.page(whole, place, events);
       if (due.every(({ streamId }) => !quarantine.isReleased(streamId))) return;
     }
   }
