@@ -18,7 +18,7 @@ import {
   filledTopics,
   integrationFeeds,
   relayGroup,
-  relayPosition,
+  relayPlace,
 } from '@pis/integration';
 import {
   type BrokerConfig,
@@ -113,7 +113,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
         prefix: this.config.KAFKA_PREFIX,
         topics: consumedTopics,
       }),
-      published: () => relayPosition(this.pool),
+      published: () => relayPlace(this.pool),
       state: pgConsumerState(this.pool, checkpoints),
       logger: this.logger,
     });

@@ -1,5 +1,5 @@
 import { until } from '@pis/local-servers/testing';
-import type { GroupProgress } from '@pis/messaging';
+import { CheckpointMoved, type GroupProgress } from '@pis/messaging';
 import { createLogger } from '@pis/service-kit';
 import { GroupFollower } from './group-follower.js';
 
@@ -18,7 +18,7 @@ it('records nothing while the topics are empty, because Kafka may have lost unha
       hasReached: () => Promise.resolve(true),
       close: () => Promise.resolve(),
     },
-    published: () => Promise.resolve('10'),
+    published: () => Promise.resolve({ position: '10', eventId: null }),
     state: { saveCheckpoint: (_group, position) => Promise.resolve(void saved.push(position)) },
     logger: createLogger('test', 'silent'),
     everyMs: 1,
@@ -51,7 +51,7 @@ it('records a position only after the group has handled all messages up to there
         return progress.hasReached(group, ends);
       },
     },
-    published: () => Promise.resolve(published),
+    published: () => Promise.resolve({ position: published, eventId: null }),
     state: { saveCheckpoint: (_group, position) => Promise.resolve(void saved.push(position)) },
     logger: createLogger('test', 'silent'),
     everyMs: 1,
@@ -83,11 +83,42 @@ it('ends even if the broker never answers', async () => {
       hasReached: () => Promise.resolve(false),
       close: () => Promise.resolve(),
     },
-    published: () => Promise.resolve('1'),
+    published: () => Promise.resolve({ position: '10', eventId: null }),
     state: { saveCheckpoint: () => Promise.resolve() },
     logger: createLogger('test', 'silent'),
   });
   follower.start();
   await until(() => asked, { timeoutMs });
   await follower.stop();
+});
+
+it('marks another place when the log has lost the event that a group has reached', async () => {
+  const places = [
+    { position: '10', eventId: 'lost' },
+    { position: '9', eventId: 'kept' },
+  ];
+  let published = 0;
+  const saved: unknown[] = [];
+  const follower = new GroupFollower({
+    groups: ['webhook-dispatcher'],
+    progress: {
+      ends: () => Promise.resolve(new Map([['t', new Map([[0, 1n]])]])),
+      hasReached: () => Promise.resolve(true),
+      close: () => Promise.resolve(),
+    },
+    published: () =>
+      Promise.resolve(places[Math.min(published++, 1)] ?? { position: '', eventId: null }),
+    state: {
+      saveCheckpoint: async (group, position, eventId) => {
+        if (eventId === 'lost') throw new CheckpointMoved(group);
+        saved.push({ position, eventId });
+      },
+    },
+    logger: createLogger('test', 'silent'),
+    everyMs: 1,
+  });
+  follower.start();
+  await until(() => saved.length > 0, { timeoutMs });
+  await follower.stop();
+  expect(saved).toEqual([{ position: '9', eventId: 'kept' }]);
 });

@@ -6,21 +6,27 @@
  * group has committed all messages that the topics held after the relay had published up to there.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ConsumerState, GroupProgress } from '@pis/messaging';
+import { CheckpointMoved, type ConsumerState, type GroupProgress } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 
 export interface GroupFollowerOptions {
   readonly groups: readonly string[];
   readonly progress: GroupProgress;
   /** How far the relay has published. */
-  readonly published: () => Promise<string>;
+  readonly published: () => Promise<LogPlace>;
   readonly state: Pick<ConsumerState, 'saveCheckpoint'>;
   readonly logger: Logger;
   readonly everyMs?: number;
 }
 
-interface Mark {
+interface LogPlace {
   readonly position: string;
+  /** The id of the event there, if it is known. */
+  readonly eventId: string | null;
+}
+
+interface Mark {
+  readonly place: LogPlace;
   readonly ends: Awaited<ReturnType<GroupProgress['ends']>>;
 }
 
@@ -70,16 +76,23 @@ export class GroupFollower {
     const mark = this.marks.get(group);
     if (mark === undefined) {
       // The order matters: all messages up to the position lie before the ends.
-      const position = await published();
-      if (position === this.noted.get(group)) return;
+      const place = await published();
+      if (place.position === this.noted.get(group)) return;
       const ends = await progress.ends();
       // Empty topics prove nothing: Kafka may have lost the messages.
-      if (ends.size > 0) this.marks.set(group, { position, ends });
+      if (ends.size > 0) this.marks.set(group, { place, ends });
       return;
     }
     if (!(await progress.hasReached(group, mark.ends))) return;
-    if (mark.position !== '') await state.saveCheckpoint(group, mark.position);
-    this.noted.set(group, mark.position);
+    const { position, eventId } = mark.place;
+    try {
+      if (position !== '') await state.saveCheckpoint(group, position, eventId ?? undefined);
+    } catch (error) {
+      // The log has lost the event: another place must be marked.
+      if (error instanceof CheckpointMoved) this.marks.delete(group);
+      throw error;
+    }
+    this.noted.set(group, position);
     this.marks.delete(group);
   }
 }

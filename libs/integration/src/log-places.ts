@@ -20,8 +20,8 @@ import type pg from 'pg';
 import { consumerGroups, relayGroup } from './consumer-groups.js';
 
 /** How far the relay has published. @throws StoreUnavailable */
-export async function relayPosition(pool: pg.Pool): Promise<Position> {
-  return (await readPlace(pool, relayGroup)).position;
+export function relayPlace(pool: pg.Pool): ReturnType<typeof readPlace> {
+  return readPlace(pool, relayGroup);
 }
 
 /** Runs before the relay starts: see carryOverToKafka. */
