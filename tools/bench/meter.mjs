@@ -8,7 +8,7 @@ import { cpuMsByProcess, cpuMsOfTree, servesConnection } from './process-cpu.mjs
 export const meterSettings = ['shared_preload_libraries=pg_stat_statements'];
 
 /** The read of one page of the log in libs/event-store; pg_stat_statements keeps its text. */
-const logRead = /FROM event_log_head h LEFT JOIN LATERAL/;
+const logRead = /FROM event_log_head h\s+LEFT JOIN LATERAL/;
 
 /**
  * @param processes the IDs of the processes of the system, by name
