@@ -54,6 +54,8 @@ async function start(undo: Undo) {
     PIS_DATA_DIR: path.join(base, 'data'),
     PIS_RATE_LIMIT_PER_KEY: '0',
     PIS_DEMO_PAYMENTS: 'false',
+    // On a busy machine the bank answers later than in the normal time of the sandbox.
+    PIS_RAIL_CONFIRMATION_TIMEOUT_MS: '120000',
     PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     PIS_WEBHOOK_CA_FILE: receiver.caFile,
   };
