@@ -10,3 +10,4 @@ export * from './testing/counting-store.js';
 export * from './testing/memory-sealing.js';
 export * from './testing/short-sighted-store.js';
 export * from './testing/small-partitions.js';
+export * from './testing/lost-events.js';

@@ -1,6 +1,7 @@
 /** Readers of a log that loses events, and readers whose checkpoint is moved. */
 import { topics } from '@pis/contracts';
 import { anchorAt, type EventStore, type Position, postgresEventStore } from '@pis/event-store';
+import { loseEventsAfter } from '@pis/event-store/testing';
 import { integrationFeeds } from '@pis/integration';
 import {
   createTestDatabase,
@@ -53,12 +54,6 @@ afterEach(async () => {
   await pool.end();
   await database.drop();
 });
-
-/** As after a failover to a replica that lagged behind. */
-async function cut(kept: number): Promise<void> {
-  await pool.query('DELETE FROM events WHERE position > $1', [kept]);
-  await pool.query('UPDATE event_log_head SET position = $1', [kept]);
-}
 
 const group = 'rail-executor';
 const stateOfGroup = () => pgConsumerState(pool, { anchorAt: (p) => anchorAt(store, p) });
@@ -129,7 +124,7 @@ it.each([
       await completePayment(store, await queuePayment(store, at));
       await until(() => seen.length === 3, { timeoutMs });
       if (isUnderWay) await begun.promise;
-      await cut(1);
+      await loseEventsAfter(pool, 1);
       const news = [];
       for (let count = 0; count < 4; count += 1) news.push(await queuePayment(store, at));
       lost.resolve();
@@ -155,7 +150,7 @@ it('a projection does not go on behind a lost event, also before the log is chec
   const { position } = await queuePayment(store, at);
   expect(await before.waitFor(position, timeoutMs)).toBe(true);
   await before.stop();
-  await cut(1);
+  await loseEventsAfter(pool, 1);
   for (let count = 0; count < 3; count += 1) await queuePayment(store, at);
   const runner = start();
   try {

@@ -26,6 +26,7 @@ import {
 import { completePayment, queuePayment } from '@pis/read-models/testing';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
+import { loseEventsAfter } from '@pis/event-store/testing';
 import { integrationFeeds } from '@pis/integration';
 import { createLogger } from './logging.js';
 import { LogWatch, shortReaders } from './log-watch.js';
@@ -126,18 +127,12 @@ describe('on PostgreSQL', () => {
     await database.drop();
   });
 
-  /** As if only the events were restored from an older backup. */
-  async function cut(kept: number): Promise<void> {
-    await pool.query('DELETE FROM events WHERE position > $1', [kept]);
-    await pool.query('UPDATE event_log_head SET position = $1', [kept]);
-  }
-
   it('a log that was cut at any position is too short exactly for readers beyond the cut', async () => {
     for (let kept = 0; kept <= eventsMax; kept += 1) {
-      await cut(0);
+      await loseEventsAfter(pool, 0);
       await write(store, eventsMax);
       const checkpoints = await checkpointsOf(store);
-      await cut(kept);
+      await loseEventsAfter(pool, kept);
       expect(await shortReaders(store, checkpoints)).toEqual(expectedShort(kept, eventsMax));
       await write(store, eventsMax);
       expect(await shortReaders(store, checkpoints)).toEqual(expectedShort(kept, eventsMax));
@@ -149,7 +144,7 @@ describe('on PostgreSQL', () => {
     const position = await store.lastPosition();
     const old = { reader: 'old', position, anchor: null, generation: 0 };
     expect(await shortReaders(store, [old])).toEqual([]);
-    await cut(0);
+    await loseEventsAfter(pool, 0);
     expect(await shortReaders(store, [old])).toEqual(['old']);
   });
 
@@ -208,7 +203,7 @@ describe('on PostgreSQL', () => {
         timeoutMs,
       });
 
-      await cut(1);
+      await loseEventsAfter(pool, 1);
       await until(async () => !(await isWell()), { timeoutMs });
       expect(() => watch.check()).toThrow(
         /lacks events that were read from it by event-relay, projection:payments/,
@@ -252,7 +247,7 @@ describe('on PostgreSQL', () => {
     const reading = await watch.sameLog('a-reader-without-a-checkpoint', signal);
     expect(() => watch.check()).not.toThrow();
 
-    await cut(0);
+    await loseEventsAfter(pool, 0);
     await until(() => reading.aborted, { timeoutMs });
     expect(() => watch.check()).toThrow(/not the one that the database belongs to/);
     expect((await watch.sameLog('another', signal)).aborted).toBe(true);
@@ -293,7 +288,7 @@ describe('on PostgreSQL', () => {
         for (const connection of connections) connection(failure);
       };
       report(lost);
-      await cut(0);
+      await loseEventsAfter(pool, 0);
       report(null);
       await until(() => isRefused(rare), { timeoutMs });
       expect(reported).toEqual([lost, null]);

@@ -18,6 +18,7 @@ import {
   WrongExpectedRevision,
 } from '../port.js';
 import { eventToAppend, unique } from '../testing/conformance-kit.js';
+import { loseEventsAfter } from '../testing/lost-events.js';
 import { sharedLog } from '../shared-log/shared-log.js';
 import { postgresEventStore, type PostgresEventStoreOptions } from './postgres-event-store.js';
 
@@ -130,8 +131,7 @@ it.each(['written again while nobody subscribed', 'as another one is told'])(
     await until(() => earlier.seen.length === 4 && (other?.seen.length ?? 4) === 4, { timeoutMs });
     before.abort();
     await earlier.ended;
-    await pool.query('DELETE FROM events WHERE position > 1');
-    await pool.query('UPDATE event_log_head SET position = 1');
+    await loseEventsAfter(pool, 1);
     if (other === null) for (let count = 0; count < 4; count += 1) await append();
     const { events: log } = await store.readLog({ after });
     const later = follow(store, { after });
@@ -159,11 +159,6 @@ describe('once the log has lost events', () => {
   const append = (by: EventStore, category = 'payment') =>
     by.append(`${category}-${unique()}`, 'noStream', [eventToAppend()]);
 
-  async function lose(kept: number): Promise<void> {
-    await pool.query('DELETE FROM events WHERE position > $1', [kept]);
-    await pool.query('UPDATE event_log_head SET position = $1', [kept]);
-  }
-
   it.each([
     ['its own events, and other own ones took their place', 'payment', true],
     ['its own events, and those of another process took their place', 'payment', false],
@@ -179,7 +174,7 @@ describe('once the log has lost events', () => {
       timeoutMs,
     });
     const before = seen.length;
-    await lose(2);
+    await loseEventsAfter(pool, 2);
     const writer = isOwn ? store : another;
     for (let count = 0; count < 3; count += 1) await append(writer);
     const ends = expect(ended).rejects.toThrow('has lost the event at 00000000000000000005');
@@ -193,7 +188,7 @@ describe('once the log has lost events', () => {
     for (let count = 0; count < 4; count += 1) await append(store);
     const { events } = await store.readLog({ after: beginning });
     const [kept, lost] = [events[1], events[3]] as [RecordedEvent, RecordedEvent];
-    await lose(2);
+    await loseEventsAfter(pool, 2);
     for (let count = 0; count < 3; count += 1) await append(store);
     for (const one of [store, shared]) {
       const behind = follow(one, { after: lost.position, afterEventId: lost.id });
@@ -216,7 +211,7 @@ describe('once the log has lost events', () => {
     const ofSlow = { after: beginning, pageMax: 1, signal: ending.signal };
     const slow = shared.subscribe(ofSlow)[Symbol.asyncIterator]();
     const { value: first } = await slow.next();
-    await lose(2);
+    await loseEventsAfter(pool, 2);
     const told = expect(former.ended).rejects.toThrow(EventsLost);
     for (let count = 0; count < 3; count += 1) await append(shared);
     await told;
@@ -244,7 +239,7 @@ describe('once the log has lost events', () => {
     for (let count = 0; count < 4; count += 1) await append(shared);
     await until(() => former.seen.length === 4, { timeoutMs });
     expect((await first).value).toMatchObject({ events: former.seen.slice(0, 1) });
-    await lose(1);
+    await loseEventsAfter(pool, 1);
     const told = expect(former.ended).rejects.toThrow(EventsLost);
     for (let count = 0; count < 4; count += 1) await append(shared);
     await told;
@@ -256,7 +251,7 @@ describe('once the log has lost events', () => {
     const former = [follow(shared), follow(shared, { streamPrefixes: ['payment-'] })];
     for (let count = 0; count < 4; count += 1) await append(shared);
     await until(() => former.every(({ seen }) => seen.length === 4), { timeoutMs });
-    await lose(2);
+    await loseEventsAfter(pool, 2);
     const told = former.map(({ ended }) => expect(ended).rejects.toThrow(EventsLost));
     for (let count = 0; count < 3; count += 1) await append(shared);
     await Promise.all(told);
