@@ -1,6 +1,6 @@
 /**
  * Finds bundled Node.js versions and dependencies with known problems. Asks the registry through npm. A registry that
- * cannot be reached is a note, not a failure.
+ * cannot be reached is a note, not a failure. `node tools/outdated.mjs` prints them, and exits with 1 if there are any.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -123,4 +123,10 @@ function askNpm(args) {
   } catch {
     return null;
   }
+}
+
+if (import.meta.main) {
+  const { findings, notes } = outdated();
+  for (const line of [...notes, ...findings]) console.log(line);
+  if (findings.length > 0) process.exitCode = 1;
 }

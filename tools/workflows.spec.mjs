@@ -14,10 +14,11 @@ const workflows = readdirSync(folder).map((file) => {
 const byFile = Object.fromEntries(workflows.map(({ file, workflow }) => [file, workflow]));
 const stepsOf = ({ jobs }) => Object.values(jobs).flatMap(({ steps = [] }) => steps);
 const ci = byFile['ci.yml'];
+const outdated = byFile['outdated.yml'];
 const release = byFile['release.yml'];
 
-it('there is one for each change, and one for each release', () => {
-  expect(Object.keys(byFile).toSorted()).toEqual(['ci.yml', 'release.yml']);
+it('there is one for each change, one for each release, and one that looks for updates', () => {
+  expect(Object.keys(byFile).toSorted()).toEqual(['ci.yml', 'outdated.yml', 'release.yml']);
   expect(Object.keys(ci.on)).toEqual(['push', 'pull_request', 'workflow_call']);
   expect(release.on).toEqual({ push: { tags: ['v[0-9]+.[0-9]+.[0-9]+'] } });
 });
@@ -66,6 +67,11 @@ it('ci.yml runs .ci/run with what it needs, and keeps the screenshots whatever c
   expect(go.with['go-version']).toBe(needed);
 });
 
+it('outdated.yml compares with the registry every week and before a release', () => {
+  expect(Object.keys(outdated.on)).toEqual(['schedule', 'workflow_call', 'workflow_dispatch']);
+  expect(stepsOf(outdated).map(({ run }) => run)).toContain('node tools/outdated.mjs');
+});
+
 it('ci.yml lets git read the checkout, which belongs to another user, before anything asks git', () => {
   const runs = stepsOf(ci).flatMap(({ run }) => (run ? [run] : []));
   expect(runs[0]).toBe('git config --global --add safe.directory "$GITHUB_WORKSPACE"');
@@ -96,7 +102,9 @@ it('release.yml refuses a commit that is not on main, before it signs in anywher
 
 it('release.yml publishes only what has passed, with a bill of materials and its origin', () => {
   expect(release.jobs.test).toEqual({ uses: './.github/workflows/ci.yml' });
-  expect(release.jobs.publish).toMatchObject({ needs: 'test', environment: 'release' });
+  expect(release.jobs.outdated).toEqual({ uses: './.github/workflows/outdated.yml' });
+  const needs = ['test', 'outdated'];
+  expect(release.jobs.publish).toMatchObject({ needs, environment: 'release' });
   const build = stepsOf(release).find(({ uses }) => uses?.startsWith('docker/build-push-action@'));
   expect(build.with).toMatchObject({
     ...{ file: 'deploy/Dockerfile', sbom: true, provenance: 'mode=max' },
