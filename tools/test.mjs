@@ -12,6 +12,7 @@ import { waitForLock } from '../libs/local-servers/plain/owner-lock.mjs';
 import { processIdentity } from '../libs/local-servers/plain/process-identity.mjs';
 import { launch, whenToldToEnd } from './launch.mjs';
 import { reportOf } from './nx/plugin.mjs';
+import { memoryFolder, scratchBase } from './scratch.mjs';
 import {
   filesToRepeat,
   jestArguments,
@@ -69,7 +70,7 @@ async function main(argv) {
 
 /** One folder has all temporary files of a run, including those of its tests. It is removed with the run. */
 function makeScratch() {
-  const scratch = mkdtempSync(join(tmpdir(), scratchPrefix));
+  const scratch = mkdtempSync(join(scratchBase(), scratchPrefix));
   writeFileSync(join(scratch, ownerFile), `${process.pid} ${processIdentity(process.pid)}`);
   undo.push(async () => {
     await guardiansEnded(scratch);
@@ -113,8 +114,12 @@ function orNothing(read) {
 
 /** A run that was killed could not remove its folder. */
 function removeAbandoned() {
-  for (const name of readdirSync(tmpdir())) {
-    const path = join(tmpdir(), name);
+  for (const base of [tmpdir(), memoryFolder]) removeAbandonedIn(base);
+}
+
+function removeAbandonedIn(base) {
+  for (const name of orNothing(() => readdirSync(base))) {
+    const path = join(base, name);
     const [pid, identity] = name.startsWith(scratchPrefix) ? ownerOf(path) : [];
     // A folder without an identity is being created at this moment.
     if (identity === undefined || String(processIdentity(Number(pid))) === identity) continue;
