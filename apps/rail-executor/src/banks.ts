@@ -50,6 +50,12 @@ export class Bank {
     return this.gate.pass(this.name);
   }
 
+  /** A note has shown that it is paused. @throws ConnectionPaused; BankUnavailable if it was resumed at this moment */
+  async refuse(): Promise<never> {
+    await this.gate.pass(this.name, 0);
+    throw new BankUnavailable(`the connection ${this.name} was paused a moment ago`);
+  }
+
   async isPaused(): Promise<boolean> {
     try {
       await this.pass();

@@ -55,18 +55,20 @@ export class ClaimedPayments {
     const { clock } = this.options;
     const isLate = !maySubmit(bank.connection.terms, Date.parse(state.statusAt), clock());
     if (row?.isSealed === true || isLate) return resolve();
-    if (await bank.isPaused())
-      return this.wait(state, transfer, 'the connection of a payment is paused');
+    const untilResumed = () => this.wait(state, transfer, 'the connection of a payment is paused');
+    if (await bank.isPaused()) return untilResumed();
     const sinceNotedMs = stopwatch();
-    if (!(await pending.note(transfer, outcome.overdueInMs(state)))) {
+    const noted = await pending.note(transfer, outcome.overdueInMs(state));
+    if (noted === 'paused') return untilResumed();
+    if (noted === 'refused') {
       // Sealed meanwhile, or settled or accepted through another executor's submission.
       const isSealed = (await pending.find(state.paymentId))?.isSealed === true;
       return isSealed ? resolve() : undefined;
     }
     // Read after the note: an executor that fails the payment seals it first, and then no note succeeds.
-    const noted = await payments.load(state.paymentId);
-    if (noted.state.status !== 'PROCESSING') return this.options.moved(noted, cause, due);
-    return this.submit(noted, transfer, cause, sinceNotedMs);
+    const claimed = await payments.load(state.paymentId);
+    if (claimed.state.status !== 'PROCESSING') return this.options.moved(claimed, cause, due);
+    return this.submit(claimed, transfer, cause, sinceNotedMs);
   }
 
   /** @param sinceNotedMs counts from before the note of this submission */

@@ -1,6 +1,6 @@
 /**
- * Holds back what is new while a connection is paused: see connection-pauses.ts of bank-rails. Every submission
- * asks. The answer is at most a second old: restoring a database takes longer.
+ * Holds back what is new while a connection is paused: see connection-pauses.ts of bank-rails. Every submission asks. The
+ * answer may be a second old, and a failover is quicker: the note of the submission has the last word (noteSql).
  */
 import { BankUnavailable } from '@pis/bank-rails';
 import { type ConnectionPause, pauseText, readPauses } from '@pis/bank-rails/connections';
@@ -24,16 +24,19 @@ export class ConnectionGate {
     private readonly connections: readonly string[],
   ) {}
 
-  /** @throws ConnectionPaused; connection errors of PostgreSQL */
-  async pass(connection: string): Promise<void> {
-    const pause = (await this.pauses()).get(connection);
+  /**
+   * @param maxAgeMs of the answer
+   * @throws ConnectionPaused; connection errors of PostgreSQL
+   */
+  async pass(connection: string, maxAgeMs = freshForMs): Promise<void> {
+    const pause = (await this.pauses(maxAgeMs)).get(connection);
     if (pause !== undefined) throw new ConnectionPaused(pauseText(connection, pause));
   }
 
   /** Those who ask at the same time share one answer. Its age counts from the question. */
-  private pauses(): Promise<Pauses> {
+  private pauses(maxAgeMs: number): Promise<Pauses> {
     const nowMs = performance.now();
-    if (this.reading !== null && nowMs - this.readAtMs < freshForMs) return this.reading;
+    if (this.reading !== null && nowMs - this.readAtMs < maxAgeMs) return this.reading;
     const reading = readPauses(this.pool, this.connections);
     this.reading = reading;
     this.readAtMs = nowMs;

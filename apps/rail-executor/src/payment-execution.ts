@@ -386,10 +386,13 @@ export class PaymentExecution {
 
   /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
   private async claim(current: LoadedTransfer, transfer: Transfer, cause: Cause): Promise<void> {
-    const { payments, pending, confirmationTimeoutMs } = this.options;
+    const { payments, banks, pending, confirmationTimeoutMs } = this.options;
     const sinceNotedMs = stopwatch();
-    const isNoted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
+    const noted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
+    const isNoted = noted === 'noted';
     const row = isNoted ? null : await pending.find(transfer.paymentId);
+    if (noted === 'paused' && (row === null || row.stage === 'queued'))
+      return banks.of(current.state).refuse();
     const { connection } = row === null ? transfer : over(row, transfer);
     const data = { railReference: transfer.reference, connection };
     const claimed = await payments.record(

@@ -27,6 +27,9 @@ interface Note extends Transfer {
   readonly overdueInMs: number;
 }
 
+/** `refused`: no submission of this payment may be sent any more. `paused`: nothing new may go over its connection. */
+export type Noted = 'noted' | 'refused' | 'paused';
+
 /** A transfer to be tried again, see PendingTransfers.wait. */
 interface Wait extends Transfer {
   readonly backoff: Backoff;
@@ -57,8 +60,7 @@ export class PendingBatches {
     private readonly clock: () => number,
   ) {}
 
-  /** @returns whether the submission was noted */
-  note(note: Note): Promise<boolean> {
+  note(note: Note): Promise<Noted> {
     return this.notes.add(note);
   }
 
@@ -80,8 +82,8 @@ export class PendingBatches {
     await this.writeEnds(paymentIds);
   }
 
-  private async writeNotes(notes: readonly Note[]): Promise<boolean[]> {
-    const { rows } = await this.pool.query<{ payment_id: string }>({
+  private async writeNotes(notes: readonly Note[]): Promise<Noted[]> {
+    const { rows } = await this.pool.query<{ payment_id: string | null; paused: string | null }>({
       name: 'rail-pending-note',
       text: noteSql,
       values: [
@@ -95,7 +97,11 @@ export class PendingBatches {
       ],
     });
     const noted = new Set(rows.map((row) => row.payment_id));
-    return notes.map(({ paymentId }) => noted.has(paymentId));
+    const paused = new Set(rows.map((row) => row.paused));
+    return notes.map(({ paymentId, connection }) => {
+      if (noted.has(paymentId)) return 'noted';
+      return paused.has(connection) ? 'paused' : 'refused';
+    });
   }
 
   private async writeWaits(waits: readonly Wait[]): Promise<number[]> {

@@ -2,6 +2,7 @@
  * The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. A plan that was
  * made while the table was empty is kept, so rows are found by their ids (ANY) and not by a join.
  */
+import { pausedSql } from '@pis/bank-rails/connections';
 import type pg from 'pg';
 
 /** See the migration `rail_submissions`. */
@@ -74,9 +75,11 @@ export const waitSql = `
 
 /**
  * Rows in one order, so that two executors that note the same payments cannot deadlock. What may have been sent
- * over one connection is never sent over another one.
+ * over one connection is never sent over another one. Nothing is noted for a connection that is paused, or that the
+ * database does not know yet for restored or failed over: the first statement there shows it.
  */
 export const noteSql = `
+  WITH paused AS MATERIALIZED (${pausedSql}), noted AS (
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
     last_submission_at, submissions, overdue_at, deadline_at, connection)
   SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,
@@ -84,6 +87,7 @@ export const noteSql = `
          t.connection
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $7::text[])
            AS t (payment_id, reference, rail, overdue_in_ms, connection)
+   WHERE t.connection <> ALL (ARRAY(SELECT connection FROM paused))
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET
     stage = 'claimed', reference = excluded.reference, rail = excluded.rail,
@@ -96,7 +100,8 @@ export const noteSql = `
     deadline_at = excluded.deadline_at
    WHERE p.sealed_at IS NULL AND (p.stage = 'queued'
      OR p.stage = 'claimed' AND p.connection IN ('', excluded.connection))
-  RETURNING payment_id`;
+  RETURNING payment_id)
+  SELECT payment_id, NULL AS paused FROM noted UNION ALL SELECT NULL, connection FROM paused`;
 
 /** The earlier stages end. A deadline that was set before stays. */
 export const sealSql = `

@@ -13,7 +13,7 @@
  */
 import type pg from 'pg';
 import { unknownConnection } from './banks.js';
-import { type Backoff, PendingBatches, type Transfer } from './pending-batches.js';
+import { type Backoff, type Noted, PendingBatches, type Transfer } from './pending-batches.js';
 import {
   columns,
   databaseNowMs,
@@ -68,9 +68,8 @@ export class PendingTransfers {
   /**
    * Notes that a submission is about to be sent. It must be sent within the time that the connection
    * states, or not at all. `overdueInMs` counts for the first note of a payment.
-   * @returns false when no submission may be sent any more
    */
-  note(transfer: Transfer, overdueInMs: number): Promise<boolean> {
+  note(transfer: Transfer, overdueInMs: number): Promise<Noted> {
     return this.batches.note({ ...transfer, overdueInMs });
   }
 

@@ -80,6 +80,39 @@ it('a payment waits, queued, while the connection is paused, and goes over it wi
   await expect(after.checkBank('messages')).rejects.toThrow(paused);
 });
 
+it('a payment that comes right after a restore or a failover waits, although the executor saw no pause just before', async () => {
+  const executor = world.executor({ banks });
+  await handle(executor, await world.queue('4321', 'OUTBOUND', 'RTP'));
+  const restore = await dumpOf(world.pool);
+  await handle(executor, await world.queue('4321', 'OUTBOUND', 'RTP'));
+  expect(await executed()).toBe(2);
+  await restore();
+
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  await handle(executor, message);
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  expect(await executed()).toBe(2);
+  await expect(executor.checkBank('messages')).rejects.toThrow(paused);
+});
+
+it('a claimed payment that is tried again right after a restore or a failover waits', async () => {
+  const executor = world.executor({ banks });
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  formats.losesAnswers = true;
+  await handle(executor, message);
+  formats.losesAnswers = false;
+  const restore = await dumpOf(world.pool);
+  expect(await executed()).toBe(1);
+  await executor.checkBank('messages');
+  await restore();
+  await world.pool.query('DELETE FROM iso_transfers');
+
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  expect(await executed()).toBe(1);
+});
+
 it('a claimed payment whose message was sent after the dump is not sent again, and becomes FAILED_IN_FLIGHT', async () => {
   await handle(world.executor({ banks }), await world.queue('4321', 'OUTBOUND', 'RTP'));
   const restore = await dumpOf(world.pool);

@@ -87,10 +87,13 @@ async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void
   });
 }
 
+/** SQL: the connections over which nothing new may be sent, also those that no executor has looked at since a restore. */
+export const pausedSql = `SELECT connection FROM rail_connections
+   WHERE paused_at IS NOT NULL OR identity <> rail_database_identity()`;
+
 /** SQL: whether nothing new may be sent over the connection that the expression names. */
 export function isPausedSql(connection: string): string {
-  return `EXISTS (SELECT FROM rail_connections c WHERE c.connection = ${connection}
-            AND (c.paused_at IS NOT NULL OR c.identity <> rail_database_identity()))`;
+  return `${connection} IN (${pausedSql})`;
 }
 
 export async function isPaused(pool: pg.Pool, connection: string): Promise<boolean> {
@@ -104,8 +107,7 @@ export async function isPaused(pool: pg.Pool, connection: string): Promise<boole
 /** How many connections are paused, also those that no executor has looked at since a restore. */
 export async function pausedConnections(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ paused: number }>(
-    `SELECT count(*)::int AS paused FROM rail_connections
-      WHERE paused_at IS NOT NULL OR identity <> rail_database_identity()`,
+    `SELECT count(*)::int AS paused FROM (${pausedSql}) AS c`,
   );
   return rows[0]?.paused ?? 0;
 }
