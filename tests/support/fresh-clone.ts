@@ -70,9 +70,11 @@ function linkPackages({ root, clone }: { root: string; clone: string }): void {
   mkdirSync(path.join(modules, '@pis'), { recursive: true });
   for (const name of readdirSync(path.join(root, 'node_modules'))) {
     const from = path.join(root, 'node_modules', name);
-    if (name === '.package-lock.json') copyFileSync(from, path.join(modules, name));
-    else if (!['@pis', '.cache'].includes(name)) symlinkSync(from, path.join(modules, name));
+    if (!['@pis', '.cache', '.package-lock.json'].includes(name))
+      symlinkSync(from, path.join(modules, name));
   }
+  // What npm says it has installed. The versions may be others: an earlier release runs with the packages of this one.
+  copyFileSync(path.join(clone, 'package-lock.json'), path.join(modules, '.package-lock.json'));
   for (const kind of ['apps', 'libs'])
     for (const name of readdirSync(path.join(clone, kind))) {
       symlinkSync(path.join(clone, kind, name), path.join(modules, '@pis', name));
