@@ -294,7 +294,7 @@ describe('while connections are paused', () => {
     await anHourPasses();
     const setFile = (status: string) =>
       pool.query(
-        `UPDATE ach_files SET status = $2, upload_due_at = now()
+        `UPDATE ach_files SET status = $2, upload_due_at = now() - make_interval(secs => 1)
           WHERE id = (SELECT file_id FROM ach_entries WHERE reference = $1)`,
         [reference, status],
       );

@@ -7,7 +7,7 @@ import { type DashboardScenario, startDashboard } from './support/dashboard.js';
 
 const limitMs = 480_000;
 const shown = { timeoutMs: 30_000 };
-const scrollLimitMs = 200_000;
+const scrollLimitMs = 400_000;
 const slowBytesPerSecond = 64 * 1024;
 /** Scrolls to the end of what is loaded, some times. The most rows that were in the page. */
 const scrolledDown = `(async () => {

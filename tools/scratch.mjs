@@ -6,8 +6,8 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 
 export const memoryFolder = '/dev/shm';
-/** A whole run has about 4 GB at once, an installation in a fresh clone included, beside its processes. */
-const memoryMinBytes = 12e9;
+/** A whole run has about 1 GB at once, beside the memory of its processes. */
+const memoryMinBytes = 8e9;
 
 /**
  * The folder in memory on Linux, if programs may be run there and it has enough room. Otherwise the usual folder for

@@ -105,7 +105,7 @@ describe('a notification that does not fit yet', () => {
     await behind.feedRound();
     const pauseAfter = async (age: string): Promise<number> => {
       await world.pool.query(
-        'UPDATE rail_notified_references SET since = now() - $1::interval, due_at = now()',
+        'UPDATE rail_notified_references SET since = now() - $1::interval, due_at = now() - make_interval(secs => 1)',
         [age],
       );
       await behind.feedRound();

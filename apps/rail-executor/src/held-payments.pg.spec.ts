@@ -86,9 +86,10 @@ it.each(['PROCESSING', 'FAILED_IN_FLIGHT'] as const)(
   async (status) => {
     const { paymentId, inquiries, bank } = await held();
     if (status === 'FAILED_IN_FLIGHT') {
-      await world.pool.query('UPDATE rail_pending SET overdue_at = now() WHERE payment_id = $1', [
-        paymentId,
-      ]);
+      await world.pool.query(
+        'UPDATE rail_pending SET overdue_at = now() - make_interval(secs => 1) WHERE payment_id = $1',
+        [paymentId],
+      );
       await world.executor().deadlineRound();
     }
     expect(await world.payment(paymentId)).toMatchObject({ status });

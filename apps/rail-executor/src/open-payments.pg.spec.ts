@@ -232,7 +232,7 @@ it('a payment in review that another executor has executed meanwhile is not exec
     // As if it had been deleted a moment later.
     await world.pool.query(
       `INSERT INTO rail_pending (payment_id, reference, stage, submitted_at, deadline_at)
-       VALUES ($1, $2, 'queued', now(), now()) ON CONFLICT (payment_id) DO UPDATE SET deadline_at = now()`,
+       VALUES ($1, $2, 'queued', now(), now()) ON CONFLICT (payment_id) DO UPDATE SET deadline_at = now() - make_interval(secs => 1)`,
       [message.paymentId, rows[0]?.reference],
     );
     await slow.sweepRound();

@@ -111,7 +111,7 @@ describe.each([
   it('has no row left of a payment that another executor writes while it ends', async () => {
     const ids = await noted(3);
     await during(
-      'UPDATE rail_pending SET deadline_at = now() WHERE payment_id = $1',
+      'UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1) WHERE payment_id = $1',
       [ids[1]],
       () => Promise.all([...ids, randomUUID()].map((id) => pending.done(id))),
     );
@@ -120,7 +120,7 @@ describe.each([
 
   it('leases each due payment to one executor, also while others are locked', async () => {
     const ids = await noted(60);
-    await pool.query('UPDATE rail_pending SET deadline_at = now()');
+    await pool.query('UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1)');
     const locked = ids.slice(0, 10);
     const client = await pool.connect();
     await client.query('BEGIN');
@@ -140,7 +140,7 @@ describe.each([
   it('lets executors note, lease, take and end the same payments in any order without a deadlock', async () => {
     for (let round = 0; round < 10; round += 1) {
       const ids = await noted(50);
-      await pool.query('UPDATE rail_pending SET deadline_at = now()');
+      await pool.query('UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1)');
       await Promise.all([
         takeAll(ids),
         takeAll([...ids].reverse(), other),

@@ -143,7 +143,7 @@ it.each([
   const executor = world.executor({ banks: banksWith({ ...world.bank, ...changes }, second) });
   const stuck = await Promise.all(Array.from({ length: 30 }, () => world.queue('4321')));
   for (const message of stuck) void handle(executor, message).catch(() => undefined);
-  await world.pool.query('UPDATE rail_pending SET deadline_at = now()');
+  await world.pool.query('UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1)');
   executor.start();
   const others = await Promise.all(
     Array.from({ length: 10 }, () => world.queue('0102', 'OUTBOUND', 'RTP')),

@@ -127,7 +127,7 @@ describe('the deadline loop', () => {
     const waiting = world.executor({ bank: { ...world.bank, queued } });
     expect(await waiting.deadlineRound()).toBeGreaterThan(0);
     expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);
-    await world.pool.query('UPDATE rail_pending SET overdue_at = now()');
+    await world.pool.query('UPDATE rail_pending SET overdue_at = now() - make_interval(secs => 1)');
     await world
       .executor({ bank: { ...world.bank, queued: () => Promise.reject(new Error('?')) } })
       .deadlineRound();

@@ -72,7 +72,9 @@ describe('A replay misses nothing and sends nothing twice', () => {
     const replay = await fixture.requested();
     await until(() => isHeld, { timeoutMs });
     fixture.started({ owner: other, limits });
-    await fixture.query('UPDATE webhook_replays SET leased_until = now()');
+    await fixture.query(
+      'UPDATE webhook_replays SET leased_until = now() - make_interval(secs => 1)',
+    );
     await until(
       async () =>
         (await fixture.query('SELECT 1 FROM webhook_replays WHERE lease_owner = $1', [other]))

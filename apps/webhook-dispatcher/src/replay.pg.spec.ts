@@ -214,7 +214,9 @@ describe('An endpoint with a requested replay', () => {
     const leased = 'SELECT 1 FROM webhook_deliveries WHERE leased_until IS NOT NULL';
     await until(async () => (await fixture.query(leased)).length === 0, { timeoutMs });
     const received = fixture.receiver.requests.length;
-    await fixture.query('UPDATE webhook_deliveries SET next_attempt_at = now()');
+    await fixture.query(
+      'UPDATE webhook_deliveries SET next_attempt_at = now() - make_interval(secs => 1)',
+    );
     await until(async () => (await fixture.records()).every(({ state }) => state === 'canceled'), {
       timeoutMs,
     });

@@ -60,7 +60,7 @@ async function born(dieAt?: Death): Promise<DispatcherChild> {
 async function successor(dead: DispatcherChild) {
   const free = (table: string) =>
     fixture.query<{ id: string }>(
-      `UPDATE ${table} SET leased_until = now() WHERE lease_owner = $1 RETURNING id`,
+      `UPDATE ${table} SET leased_until = now() - make_interval(secs => 1) WHERE lease_owner = $1 RETURNING id`,
       [dead.owner],
     );
   await free('webhook_replays');

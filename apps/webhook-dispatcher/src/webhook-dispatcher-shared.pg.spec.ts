@@ -79,7 +79,7 @@ describe('Three dispatchers that are processes of their own', () => {
     await victim.kill();
     // Its leases end.
     const leased = await fixture.query<{ id: string }>(
-      'UPDATE webhook_deliveries SET leased_until = now() WHERE lease_owner = $1 RETURNING id',
+      'UPDATE webhook_deliveries SET leased_until = now() - make_interval(secs => 1) WHERE lease_owner = $1 RETURNING id',
       [victim.owner],
     );
     const atIt = new Set(leased.map(({ id }) => id));

@@ -128,7 +128,9 @@ it('keeps the newest files, for their time, and then the record alone', async ()
     reason: 'there are newer files',
   });
   expect((await scene.now(second)).status).toBe('completed');
-  await scene.pool.query("UPDATE exports SET expires_at = now() WHERE status = 'completed'");
+  await scene.pool.query(
+    "UPDATE exports SET expires_at = now() - make_interval(secs => 1) WHERE status = 'completed'",
+  );
   await scene.worker().round();
   expect((await scene.now(second)).status).toBe('expired');
   await cleaned();

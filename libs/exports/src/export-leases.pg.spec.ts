@@ -41,10 +41,12 @@ it('is the same file when a process dies at any point, also between a document a
     };
     await scene.worker({}, { from: dying }).round();
     expect(scene.failures.splice(0)).toEqual([expect.any(KilledHere)]);
-    await scene.pool.query('UPDATE exports SET leased_until = now(), failures = 0');
+    await scene.pool.query(
+      'UPDATE exports SET leased_until = now() - make_interval(secs => 1), failures = 0',
+    );
     // Takes it over, and dies after a part. Nobody returns its lease.
     await scene.worker().round();
-    await scene.pool.query('UPDATE exports SET leased_until = now()');
+    await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   }
   const written = await scene.finish(scene.worker(), interrupted);
   expect(written).toMatchObject({ status: 'completed', sha256: whole.sha256, rowCount: rows });
@@ -59,7 +61,7 @@ it('does not let a process that lost its lease write a part', async () => {
   const export1 = await scene.asked({ organizationId });
   const late = scene.worker();
   await late.round();
-  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   const other = scene.worker();
   await other.round();
   await late.round();
@@ -83,7 +85,7 @@ it('looks for exports rarely only while none is open: one may wait for another p
     `UPDATE exports SET leased_until = now() + interval '1 hour', lease_id = gen_random_uuid(), status = 'running'`,
   );
   expect(await idle.round()).toBe(2_000);
-  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   await scene.finish(idle, asked);
   expect(await idle.round()).toBe(3_600_000);
   await scene.pool.query(
@@ -118,7 +120,7 @@ it('keeps its lease while it reads, hashes and stores, however long that takes',
   await scene.listed(organizationId, rows);
   const asked = await scene.asked({ organizationId });
   await scene.worker().round();
-  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   const other = new ExportWork(scene.pool, { leaseMs: 60_000, perOrganizationMax: 2 });
   let [nowMs, steps] = [0, 0];
   /** Two thirds of a lease have passed: for the clock, and for PostgreSQL. */
@@ -178,7 +180,7 @@ it('hashes what an earlier process wrote in turns, too', async () => {
   const first = await scene.asked({ organizationId: large });
   for (let parts = 0; parts < 3; parts += 1) {
     await scene.worker().round();
-    await scene.pool.query('UPDATE exports SET leased_until = now()');
+    await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   }
   const writer = scene.worker({ turnMs: 0 });
   await writer.round();
@@ -207,7 +209,7 @@ it('fails an export whose query always takes too long, and says so', async () =>
     expect(await scene.now(asked)).toMatchObject({ failures: tries, finishedAt: null });
     await writer.round();
     // The pause is over.
-    await scene.pool.query('UPDATE exports SET leased_until = now()');
+    await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   }
   const failed = await scene.now(asked);
   expect(failed).toMatchObject({ status: 'failed', failures: 5 });
@@ -233,7 +235,7 @@ it.each([
     expect(scene.failures.splice(0)).toEqual([problem]);
     expect(await scene.now(asked)).toMatchObject({ failures: 0, finishedAt: null });
     // The pause is over.
-    await scene.pool.query('UPDATE exports SET leased_until = now()');
+    await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   }
   expect(await scene.finish(scene.worker(), asked)).toMatchObject({
     ...{ status: 'completed', rowCount: 3 },
@@ -258,7 +260,7 @@ it('counts as waiting since the store of documents has refused, also behind its 
   isRefusing = true;
   for (let tries = 0; tries < 2; tries += 1) {
     await writer.round();
-    await scene.pool.query('UPDATE exports SET leased_until = now()');
+    await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   }
   expect(scene.failures.splice(0)).toHaveLength(2);
   expect((await scene.now(asked)).parts).toBe(1);

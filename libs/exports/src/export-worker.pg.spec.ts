@@ -56,7 +56,7 @@ it('waits while a payment of the organization is held back, and holds up no othe
   expect(written).toMatchObject({ status: 'completed', rowCount: 10 });
   expect(await scene.now(asked)).toMatchObject({ status: 'queued', failures: 0 });
   isHeld = false;
-  await scene.pool.query('UPDATE exports SET leased_until = now()');
+  await scene.pool.query('UPDATE exports SET leased_until = now() - make_interval(secs => 1)');
   expect(await scene.finish(worker, asked)).toMatchObject({ status: 'completed', rowCount: 10 });
 });
 
@@ -173,7 +173,7 @@ it('has movements in every format, also when the process dies', async () => {
     const broken = await scene.asked({ ...common, format });
     await scene.worker().round();
     await scene.pool.query(
-      'UPDATE exports SET leased_until = now() WHERE leased_until IS NOT NULL',
+      'UPDATE exports SET leased_until = now() - make_interval(secs => 1) WHERE leased_until IS NOT NULL',
     );
     const written = await scene.finish(scene.worker(), broken);
     expect(written).toMatchObject({ status: 'completed', rowCount: 6_000 });

@@ -78,9 +78,10 @@ describe('signing in', () => {
     expect(lockedMs).toBeGreaterThan(14 * 60_000);
     expect(lockedMs).toBeLessThanOrEqual(15 * 60_000);
 
-    await world.pool.query(`UPDATE user_credentials SET locked_until = now() WHERE user_id = $1`, [
-      userId,
-    ]);
+    await world.pool.query(
+      `UPDATE user_credentials SET locked_until = now() - make_interval(secs => 1) WHERE user_id = $1`,
+      [userId],
+    );
     expect(refusalOf(await attempt(other))).toBe('WRONG_CREDENTIALS');
     await world.signedIn(email);
   });
@@ -257,9 +258,10 @@ describe('a session', () => {
       `UPDATE user_sessions SET last_seen_at = now() - interval '31 minutes' WHERE digest = ${digest}`,
       [idle],
     );
-    await world.pool.query(`UPDATE user_sessions SET expires_at = now() WHERE digest = ${digest}`, [
-      old,
-    ]);
+    await world.pool.query(
+      `UPDATE user_sessions SET expires_at = now() - make_interval(secs => 1) WHERE digest = ${digest}`,
+      [old],
+    );
     for (const token of [out, idle, old]) expect(await world.aProcess().userOf(token)).toBeNull();
     expect(await world.aProcess().prune()).toBeGreaterThanOrEqual(2);
     const { rows } = await world.pool.query(`SELECT FROM user_sessions WHERE digest = ${digest}`, [

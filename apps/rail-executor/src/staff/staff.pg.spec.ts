@@ -42,7 +42,9 @@ async function inFlight(executor: RailExecutor, ending = '0401'): Promise<string
 const noticesOn = (pool = world.pool) => new StaffNotices(pool, ['email', 'webhook']);
 const followLog = () => world.followLog({ notices: noticesOn() });
 const timePasses = () =>
-  world.pool.query(`UPDATE rail_staff_channels SET next_at = now(), leased_until = NULL`);
+  world.pool.query(
+    `UPDATE rail_staff_channels SET next_at = now() - make_interval(secs => 1), leased_until = NULL`,
+  );
 const posted = () => chat.requests.map(({ body }) => JSON.parse(body) as Digest);
 
 it('a payment in doubt is told by mail and to the chat, without personal data', async () => {

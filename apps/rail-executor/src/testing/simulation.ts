@@ -103,7 +103,7 @@ async function rounds(
   mortal: Pick<RailExecutorOptions, 'store' | 'pool'>,
 ): Promise<void> {
   await world.pool.query(
-    `UPDATE rail_pending SET deadline_at = now() WHERE payment_id IN (
+    `UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1) WHERE payment_id IN (
        SELECT payment_id FROM rail_pending WHERE random() < 0.3 FOR UPDATE SKIP LOCKED)`,
   );
   await Promise.allSettled([

@@ -316,7 +316,9 @@ export async function openWorld({
 
     /** Makes due what waits for another try or is leased to a dead executor. */
     async makeNotificationsDue(): Promise<void> {
-      await pool.query('UPDATE rail_notified_references SET due_at = now(), leased_until = NULL');
+      await pool.query(
+        'UPDATE rail_notified_references SET due_at = now() - make_interval(secs => 1), leased_until = NULL',
+      );
     },
 
     /** The bank reports something unasked. */

@@ -107,7 +107,9 @@ describe('an acknowledgement', () => {
 
   it('that rejects a file which may have come twice proves nothing, and a late acceptance still counts', async () => {
     const instruction = await world.unacknowledged();
-    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
     await world.bank.rounds.outbound();
     expect(await world.count('ach_files', 'upload_attempts = 2')).toBe(1);
     const { name, sha256 } = world.desk.upload();
@@ -141,7 +143,9 @@ describe('an acknowledgement', () => {
     world.desk.answersAtOnce = false;
     const [refused, taken] = [await world.submit('4321'), await world.submit('4321')];
     await world.bank.rounds.outbound();
-    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
     await world.bank.rounds.outbound();
     const { name, sha256 } = world.desk.upload();
     const traceNumber = await world.traceOf(refused);
@@ -165,7 +169,9 @@ describe('an acknowledgement', () => {
 
   it('that rejects an entry of a file which may have come twice is a reason to ask the bank', async () => {
     const instruction = await world.unacknowledged('0205');
-    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
     await world.bank.rounds.outbound();
     world.desk.answersAtOnce = true;
     await world.desk.answer();
@@ -181,7 +187,9 @@ describe('an acknowledgement', () => {
 
   it('of a duplicate that comes first lets the rejection of an entry be believed', async () => {
     const instruction = await world.unacknowledged();
-    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
     await world.bank.rounds.outbound();
     const { name, sha256 } = world.desk.upload();
     world.desk.postAck({ name, sha256, status: 'duplicate' });

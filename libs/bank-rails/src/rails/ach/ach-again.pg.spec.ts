@@ -73,7 +73,9 @@ it('a notification of change is not told a second time', async () => {
 
 it('a rejection that was not believed is, once staff know that the file came once', async () => {
   const instruction = await world.unacknowledged();
-  await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+  await world.pool.query(
+    "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+  );
   await world.bank.rounds.outbound();
   const { name, sha256 } = world.desk.upload();
   world.desk.postAck({ name, sha256, status: 'rejected', code: 'LIMIT_EXCEEDED' });

@@ -91,7 +91,7 @@ describe('a recorded file', () => {
     const transport = { ...world.desk.transport(), put: () => Promise.reject(new Error('away')) };
     await world.open({ transport }).rounds.outbound();
     await world.pool.query(change);
-    await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+    await world.pool.query('UPDATE ach_files SET upload_due_at = now() - make_interval(secs => 1)');
     const next = instructionEnding('4321');
     await world.bank.submit(next);
     await world.settle();

@@ -307,7 +307,7 @@ describe('files to the bank', () => {
     const waitMs = await bank.rounds.outbound();
     expect(waitMs).toBeGreaterThan(3_500_000);
     expect(world.desk.uploads).toEqual([]);
-    await world.pool.query('UPDATE ach_entries SET due_at = now()');
+    await world.pool.query('UPDATE ach_entries SET due_at = now() - make_interval(secs => 1)');
     await world.settle(bank);
     expect(world.desk.uploads).toHaveLength(1);
   });
@@ -317,7 +317,7 @@ describe('files to the bank', () => {
     const away = () => Promise.reject(new BankRefused('no'));
     const transport = { ...world.desk.transport(), put: away };
     await world.open({ transport }).rounds.outbound();
-    await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+    await world.pool.query('UPDATE ach_files SET upload_due_at = now() - make_interval(secs => 1)');
     // An erasure that should not have been possible: its payment is not final.
     await world.keyring.destroy([ownerOf.contact(instructionEnding('1').contactId)]);
     await world.bank.rounds.outbound();

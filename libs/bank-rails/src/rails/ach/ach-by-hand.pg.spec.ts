@@ -65,7 +65,9 @@ it('a file that the bank has is not uploaded again, and its other entries wait f
   const instructions = [await world.unacknowledged(), instructionEnding('4321')];
   const [first, other] = instructions as [TransferInstruction, TransferInstruction];
   // As in a backup that was made before the upload was noted.
-  await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+  await world.pool.query(
+    "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+  );
   await world.bank.submit(other);
   await world.pool.query(
     "UPDATE ach_entries SET status = 'filed', file_id = (SELECT id FROM ach_files) WHERE reference = $1",
@@ -90,7 +92,7 @@ describe('an entry in a file that is recorded and not sent', () => {
   it('cannot be settled as never sent: the file goes up with it', async () => {
     const instruction = await recorded();
     expect(await settle(instruction, 'never-sent')).toBe('filed');
-    await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+    await world.pool.query('UPDATE ach_files SET upload_due_at = now() - make_interval(secs => 1)');
     await world.settle();
     expect(world.desk.uploads).toHaveLength(1);
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
@@ -114,7 +116,9 @@ it.each([
     const instruction = await world.unacknowledged();
     await world.pool.query(`UPDATE ach_entries SET ${change}`);
     expect(await settle(instruction, 'never-sent')).toBe('rejected');
-    await world.pool.query("UPDATE ach_files SET status = 'recorded', upload_due_at = now()");
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
     await world.bank.rounds.outbound();
     expect(world.desk.uploads).toHaveLength(1);
     expect(await world.count('ach_files', "status = 'unsendable'")).toBe(1);

@@ -50,7 +50,8 @@ async function rounds(bank: Bank): Promise<void> {
 
 const denied = () => new BankUnavailable('permission denied');
 const junk = (index: number) => Buffer.from(`hello ${index}\n`);
-const age = () => world.pool.query('UPDATE ach_inbox_files SET next_try_at = now()');
+const age = () =>
+  world.pool.query('UPDATE ach_inbox_files SET next_try_at = now() - make_interval(secs => 1)');
 
 it('a folder in which we may not delete: each file is applied once, and not downloaded for ever', async () => {
   const instruction = await world.unacknowledged();

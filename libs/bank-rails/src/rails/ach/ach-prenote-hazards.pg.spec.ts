@@ -160,7 +160,9 @@ it('a return in a file that the bank does not let us read stops the payment', as
   for (let round = 0; round < 3; round += 1) await bank.rounds.inbound();
   expect(await outcome(bank, instruction)).toBe('wait');
   isDenied = false;
-  await world.pool.query('UPDATE ach_inbox_files SET next_try_at = now()');
+  await world.pool.query(
+    'UPDATE ach_inbox_files SET next_try_at = now() - make_interval(secs => 1)',
+  );
   await bank.rounds.inbound();
   expect(await outcome(bank, instruction)).toBe('error');
 });

@@ -88,7 +88,9 @@ it.each([
       await bankWorks();
       // The connection may still be broken.
       await bank.rounds.inbound().catch(() => undefined);
-      await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+      await world.pool.query(
+        'UPDATE ach_files SET upload_due_at = now() - make_interval(secs => 1)',
+      );
       if ((await world.feed()).length === 80) break;
     }
     expect(world.desk.executions.size).toBe(60);

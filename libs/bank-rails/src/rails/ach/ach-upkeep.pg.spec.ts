@@ -31,7 +31,7 @@ describe('a connection that was started', () => {
     const away = () => Promise.reject(new Error('away'));
     const transport = { ...world.desk.transport(), put: away };
     await world.open({ transport }).rounds.outbound();
-    await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+    await world.pool.query('UPDATE ach_files SET upload_due_at = now() - make_interval(secs => 1)');
     world.bank.start();
     await until(async () => (await world.feed()).length === 1, limit);
     expect(await world.feed()).toMatchObject([{ reference: instruction.reference }]);
@@ -111,7 +111,7 @@ describe('the figures for operators', () => {
     await world.bank.rounds.outbound();
     expect(await achFigures(world.pool)).toEqual({ ...none, filed: 1 });
     await world.pool.query(
-      'UPDATE ach_files SET overdue_at = now(), settles_on = current_date - 1',
+      'UPDATE ach_files SET overdue_at = now() - make_interval(secs => 1), settles_on = current_date - 1',
     );
     expect(await achFigures(world.pool)).toEqual({ ...none, filed: 1, overdue: 1, settling: 1 });
     await world.pool.query(
