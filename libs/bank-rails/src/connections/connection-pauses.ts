@@ -87,9 +87,12 @@ async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void
   });
 }
 
-/** SQL: the connections over which nothing new may be sent, also those that no executor has looked at since a restore. */
+/**
+ * SQL: the connections over which nothing new may be sent, also those that no executor has looked at since a restore. The
+ * identity takes 0.1 ms, so it is asked for once and not for each row.
+ */
 export const pausedSql = `SELECT connection FROM rail_connections
-   WHERE paused_at IS NOT NULL OR identity <> rail_database_identity()`;
+   WHERE paused_at IS NOT NULL OR identity <> (SELECT rail_database_identity())`;
 
 /** SQL: whether nothing new may be sent over the connection that the expression names. */
 export function isPausedSql(connection: string): string {
