@@ -11,6 +11,7 @@ import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import type { RailRejection } from '../../bank-connection.js';
 import { easternTime } from '../../calendar/eastern-time.js';
+import { isPausedSql } from '../../connections/connection-pauses.js';
 import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
 import { type AchReport, appendReports } from './ach-feed.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
@@ -84,14 +85,14 @@ export class AchFileBuilder {
   constructor(private readonly options: AchFileBuilderOptions) {}
 
   /**
-   * Null when nothing is due, or another file is open. `rejected` tells that the feed has grown.
+   * Null when nothing is due, another file is open, or the connection is paused. `hasReports` tells that the feed has grown.
    * @throws connection errors of PostgreSQL, StoreUnavailable: nothing has changed
    */
   build(): Promise<{ readonly file: RecordedFile | null; readonly hasReports: boolean }> {
     const { pool, bank } = this.options;
     return inTransaction(pool, async (client) => {
       const { lastTrace, lastFile } = await lockBank(client, bank);
-      if (await hasOpenFile(client, bank)) return { file: null, hasReports: false };
+      if (await isHeldUp(client, bank)) return { file: null, hasReports: false };
       const rows = await this.due(client);
       const startTrace = lastTrace + rows.length > traceSequenceMax ? 0 : lastTrace;
       const { items, rejected } = await this.itemsOf(rows, startTrace);
@@ -321,11 +322,16 @@ async function segmentsOf(
   return segments;
 }
 
-async function hasOpenFile(client: pg.ClientBase, bank: string): Promise<boolean> {
+/**
+ * Whether another file is open, or the connection is paused. The database may have failed over since the round looked: then
+ * entries may be waiting here that are in a file which the bank has.
+ */
+async function isHeldUp(client: pg.ClientBase, bank: string): Promise<boolean> {
   const { rows } = await client.query({
-    name: 'ach-open-file',
+    name: 'ach-held-up',
     text: `SELECT 1 FROM ach_files WHERE bank = $1
-              AND (status = 'recorded' OR (status = 'uploaded' AND overdue_at > now())) LIMIT 1`,
+              AND (status = 'recorded' OR (status = 'uploaded' AND overdue_at > now()))
+           UNION ALL SELECT 1 WHERE ${isPausedSql('$1')} LIMIT 1`,
     values: [bank],
   });
   return rows.length > 0;

@@ -130,10 +130,11 @@ export class AchOutbound {
       `UPDATE ach_files f SET upload_attempts = upload_attempts + 1,
          upload_due_at = clock_timestamp() + $2 * interval '1 millisecond'
         WHERE id = $1 AND status = 'recorded' AND upload_due_at <= clock_timestamp()
+          AND NOT (${isPausedSql('bank')})
        RETURNING upload_attempts, ${isGivenUpInPartSql} AS is_given_up_in_part`,
       [open.id, uploadTakeoverMs],
     );
-    // Another process does it.
+    // Another process does it, or the connection is paused by now.
     if (rows[0] === undefined) return lookAgainMinMs;
     if (rows[0].is_given_up_in_part) {
       await this.giveUp(open, new Error('an entry in it was settled by hand as never sent'));
