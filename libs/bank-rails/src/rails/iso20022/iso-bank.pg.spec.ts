@@ -11,6 +11,11 @@ import {
   BankUnavailable,
   type TransferInstruction,
 } from '../../bank-connection.js';
+import {
+  pauseConnections,
+  readPauses,
+  resumeConnection,
+} from '../../connections/connection-pauses.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { bankConnectionConformance, instructionEnding } from '../../testing.js';
 import type { IsoBankOptions } from './iso-bank.js';
@@ -93,6 +98,23 @@ describe('isoBank', () => {
     const [, second] = sent('pacs.008');
     expect(Buffer.from(second ?? []).equals(Buffer.from(first ?? []))).toBe(true);
     expect(given.bank.executed).toEqual([instruction.reference]);
+  });
+
+  it('sends nothing while the connection is paused, also when it noted the submission before', async () => {
+    const [first, second, third] = [payment('4321'), payment('4321'), payment('4321')];
+    given.bank.answers = ['lost'];
+    await expect(connection.submit(first)).rejects.toThrow();
+    await readPauses(pool, [given.name]);
+    const pause = { connection: given.name, isRestored: true, reason: 'a failover' };
+    expect(await pauseConnections(pool, pause)).toEqual([given.name]);
+    await expect(connection.submit(first)).rejects.toBeInstanceOf(BankUnavailable);
+    await expect(connection.submit(second)).rejects.toBeInstanceOf(BankUnavailable);
+    expect(sent('pacs.008')).toHaveLength(1);
+    expect(await connection.void(third.reference)).toMatchObject({ outcome: 'voided' });
+    await resumeConnection(pool, given.name);
+    for (const instruction of [first, second])
+      expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+    expect(given.bank.executed).toEqual([first.reference, second.reference]);
   });
 
   it('does not send a settled transfer again', async () => {

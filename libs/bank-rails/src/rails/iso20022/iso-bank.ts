@@ -256,7 +256,7 @@ class IsoBank {
     return this.first(row, { xml, copy }, instruction);
   }
 
-  /** Adds the row, unless another submission or a void was first: then theirs counts. */
+  /** Adds the row, unless another submission or a void was first: then theirs counts. @throws BankUnavailable */
   private async first(
     row: IsoTransfer,
     message: { readonly xml: Uint8Array; readonly copy: SealedFile } | null,
@@ -265,7 +265,10 @@ class IsoBank {
     const { xml = null, copy = null } = message ?? {};
     if (await this.transfers.add(row, copy)) return { transfer: row, xml };
     const transfer = await this.transfers.find(row.reference);
-    if (transfer === null) throw new BankAnswerUnclear('the transfer was deleted meanwhile');
+    if (transfer === null)
+      throw new BankAnswerUnclear(
+        'the connection is paused, or the transfer was deleted meanwhile',
+      );
     return this.again(transfer, instruction);
   }
 

@@ -1,16 +1,21 @@
 /** The statements that write many rows of iso_transfers, with the copies of their messages. */
 import { keepingFiles } from '../../connections/archive-table.js';
+import { isPausedSql } from '../../connections/connection-pauses.js';
 
 export const columns =
   'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends';
 
-/** In one order, so that two processes that add the same rows cannot deadlock. */
+/**
+ * In one order, so that two processes that add the same rows cannot deadlock. What is about to be sent gets no row while the
+ * connection is paused: the database may have failed over since the submission was noted.
+ */
 export const addSql = `
   INSERT INTO iso_transfers
       (connection, reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
     SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::text[], $7::text[],
         $8::text[], $9::uuid[], $10::integer[])
       AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
+    WHERE t.state <> 'sending' OR NOT (${isPausedSql('$1')})
     ORDER BY t.reference
   ON CONFLICT ON CONSTRAINT iso_transfers_pkey DO NOTHING
   RETURNING reference, file_id`;

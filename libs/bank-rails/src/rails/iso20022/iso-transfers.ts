@@ -14,6 +14,7 @@ import {
   partsMax,
   partsOf,
 } from '../../connections/archive-table.js';
+import { isPausedSql } from '../../connections/connection-pauses.js';
 import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
 import { addSql, addWithCopiesSql, columns, settleSql } from './iso-transfer-statements.js';
 import type { IsoRail, OriginalTransfer } from './messages.js';
@@ -145,18 +146,20 @@ export class IsoTransfers {
 
   /**
    * @param copy of its message, kept with the row under the row's `fileId`
-   * @returns false when the reference has a row already: then nothing is kept
+   * @returns false when the reference has a row already, or when it is to be sent and the connection is paused: then
+   * nothing is kept
    */
   add(transfer: IsoTransfer, copy: SealedFile | null = null): Promise<boolean> {
     return this.additions.add({ transfer, copy });
   }
 
-  /** The transfer, to be sent once more. Null when its outcome is known, so that it must not be sent. */
+  /** The transfer, to be sent once more. Null when its outcome is known or the connection is paused: it must not be sent. */
   async noteSend(reference: string): Promise<IsoTransfer | null> {
     const { rows } = await this.pool.query<Row>({
       name: 'iso-transfers-note-send',
       text: `UPDATE iso_transfers SET sends = sends + 1
-              WHERE connection = $1 AND reference = $2 AND state = 'sending' RETURNING ${columns}`,
+              WHERE connection = $1 AND reference = $2 AND state = 'sending'
+                AND NOT (${isPausedSql('$1')}) RETURNING ${columns}`,
       values: [this.connection, reference],
     });
     return rows[0] === undefined ? null : transferOf(rows[0]);
