@@ -56,9 +56,10 @@ export class Bank {
     throw new BankUnavailable(`the connection ${this.name} was paused a moment ago`);
   }
 
-  async isPaused(): Promise<boolean> {
+  /** @param maxAgeMs of the answer; a second when absent */
+  async isPaused(maxAgeMs?: number): Promise<boolean> {
     try {
-      await this.pass();
+      await this.gate.pass(this.name, maxAgeMs);
       return false;
     } catch (error) {
       if (error instanceof ConnectionPaused) return true;

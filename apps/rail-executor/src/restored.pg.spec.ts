@@ -2,6 +2,7 @@
 import { BankUnavailable } from '@pis/bank-rails';
 import { connectionStates, pauseConnections, resumeConnection } from '@pis/bank-rails/connections';
 import { sandboxConnections } from '@pis/bank-simulator/module';
+import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { MetricsRegistry } from '@pis/service-kit';
 import { railGauges } from './rail-metrics.js';
@@ -135,6 +136,49 @@ it('a claimed payment whose message was sent after the dump is not sent again, a
   ]);
   expect(await executed()).toBe(2);
 });
+
+/** The log of a replica that got nothing of the payment since it was queued. */
+async function queuedLog({ paymentId }: QueuedMessage): Promise<EventStore> {
+  const store = memoryEventStore();
+  const stream = await world.store.readStream(world.streamIdOf(paymentId));
+  await store.append(world.streamIdOf(paymentId), 'noStream', stream.slice(0, 1));
+  return store;
+}
+
+async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
+  const events = await store.readStream(world.streamIdOf(paymentId));
+  return events.map(({ type }) => type.replace(/^Payment/, ''));
+}
+
+const blocks = { of: () => Promise.resolve({ outcome: 'blocked', block: {} } as const) };
+
+async function resumeAll(): Promise<void> {
+  for (const { name } of banks) expect(await resumeConnection(world.pool, name)).toBe(true);
+}
+
+it.each([
+  ['paused', false],
+  ['resumed', true],
+])(
+  'a payment of which a replica has no more than the note of its submission is not FAILED by a review when its connection is %s',
+  async (_state, isResumed) => {
+    const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+    formats.losesAnswers = true;
+    await handle(world.executor({ banks }), message);
+    formats.losesAnswers = false;
+    const failOver = await dumpOf(world.pool);
+    await failOver();
+    await world.pool.query('DELETE FROM iso_transfers');
+    const store = await queuedLog(message);
+    if (isResumed) {
+      await resumeAll();
+      await world.age(message.paymentId, 61_000);
+    }
+    await handle(world.executor({ banks, store, review: blocks }), message);
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Processing']);
+    expect(await executed()).toBe(1);
+  },
+);
 
 it('a message whose row was lost is never FAILED because nobody knows it', async () => {
   const message = await world.queue('4321', 'OUTBOUND', 'RTP');

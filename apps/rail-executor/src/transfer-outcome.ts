@@ -92,12 +92,12 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(current, cause);
       case 'error':
-        if (!this.isReliable(current, answer)) return this.askAgain(current);
+        if (!(await this.isReliable(current, answer))) return this.askAgain(current);
         if (status === 'PROCESSING') return this.fail(current, cause, answer.rejection);
         return this.rejectLate(current, cause, answer.rejection);
       case 'unknown':
         logger.error({ paymentId, reference }, 'the bank does not know a transfer');
-        if (sealed !== null && this.isReliable(current, answer))
+        if (sealed !== null && (await this.isReliable(current, answer)))
           return this.neverArrived(current, cause, sealed);
         return this.askAgain(current);
       case 'received':
@@ -146,7 +146,8 @@ export class TransferOutcome {
     const sealed = await pending.seal(transfer, this.overdueInMs(claimed.state));
     if (this.isRemembered(claimed)) {
       const answer = await this.voided(claimed, transfer.reference);
-      const isVoided = answer.outcome === 'voided' && this.isReliable(claimed, answer);
+      const isVoided =
+        answer.outcome === 'voided' && (await this.isReliable(claimed, answer, sealed));
       if (isVoided && this.proves('voided', claimed, sealed)) return this.fail(claimed, cause);
     }
     const answer = await this.inquired(claimed, transfer.reference);
@@ -154,12 +155,16 @@ export class TransferOutcome {
       case 'accepted':
         return this.complete(claimed, cause);
       case 'error':
-        if (!this.isReliable(claimed, answer)) return pending.again(paymentId, inquiryBackoff);
+        if (!(await this.isReliable(claimed, answer, sealed)))
+          return pending.again(paymentId, inquiryBackoff);
         return this.fail(claimed, cause, answer.rejection);
       case 'received':
         return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
       case 'unknown':
-        if (this.isReliable(claimed, answer) && this.proves('unknown', claimed, sealed))
+        if (
+          (await this.isReliable(claimed, answer, sealed)) &&
+          this.proves('unknown', claimed, sealed)
+        )
           return this.fail(claimed, cause);
         return pending.again(paymentId, this.untilRuledOut(claimed, sealed));
       default:
@@ -191,16 +196,22 @@ export class TransferOutcome {
     return remembers(terms, claimedAtMs(state), nowMs);
   }
 
-  /** Whether an answer that it is not executed can be relied on. */
-  private isReliable(
+  /**
+   * Whether an answer that it is not executed can be relied on.
+   * @param sealed of a payment that was sealed just before the answer. Of any other one, what was sent is long ago.
+   */
+  private async isReliable(
     current: LoadedTransfer,
     { isUnseen = false }: { readonly isUnseen?: boolean },
-  ): boolean {
-    const { state } = current;
-    // The claim of a payment in flight is long ago, whatever the clocks say.
-    const isOld =
-      state.status !== 'PROCESSING' || mayBeLost(claimedAtMs(state), this.options.clock());
-    return this.isRemembered(current) && !(isUnseen && isOld);
+    sealed: Sealed | null = null,
+  ): Promise<boolean> {
+    if (!this.isRemembered(current)) return false;
+    if (!isUnseen) return true;
+    if (sealed === null || mayBeLost(claimedAtMs(current.state), this.options.clock()))
+      return false;
+    // A log that lost the claim gets another one, which is younger than what was sent.
+    if (mayBeLost(sealed.lastNotedAtMs, sealed.latestMs)) return false;
+    return !(await this.options.banks.of(current.state).isPaused(0));
   }
 
   private proves(evidence: Evidence, claimed: LoadedTransfer, sealed: Sealed): boolean {

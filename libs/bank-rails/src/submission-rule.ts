@@ -49,15 +49,18 @@ export function remembers(
   return nowMs < claimedAtMs + terms.referenceMemoryMs;
 }
 
-/** A restore of the database takes longer, with the processes that use it. */
+/**
+ * A restore of the database takes longer, with the processes that use it. A failover does not, but its connections are
+ * paused, and an operator takes longer to compare and resume them.
+ */
 const restoreMinMs = 60_000;
 
 /**
- * Whether the row of a transfer that was sent may have been lost, if the connection never saw the reference
- * (Unseen). It may not if the claim is so young that the database cannot have been restored since.
+ * Whether the row of a transfer that was sent at this time may have been lost, if the connection never saw the reference
+ * (Unseen) and is not paused. It may not if that is so short a time ago that the database cannot have been restored since.
  */
-export function mayBeLost(claimedAtMs: number, nowMs: number): boolean {
-  return nowMs >= claimedAtMs + restoreMinMs;
+export function mayBeLost(sentAtMs: number, nowMs: number): boolean {
+  return nowMs >= sentAtMs + restoreMinMs;
 }
 
 /** Whether the evidence proves that the payment is never executed, so that it is FAILED. */
