@@ -15,10 +15,10 @@ import type { LoadedTransfer } from '@pis/commands';
 import { orderingOrganizationOf, type Payment, type PaymentRail } from '@pis/domain';
 import { type ConnectionGate, ConnectionPaused } from './connection-gate.js';
 
-/** Whether something new may be sent over a connection. */
-export type Gate = Pick<ConnectionGate, 'pass'>;
+/** Whether something new may be sent over a connection, and whether what was sent is known. */
+export type Gate = Pick<ConnectionGate, 'pass' | 'requireRecords'>;
 
-const openGate: Gate = { pass: () => Promise.resolve() };
+const openGate: Gate = { pass: () => Promise.resolve(), requireRecords: () => Promise.resolve() };
 
 /** A bank that is configured. */
 export class Bank {
@@ -113,7 +113,10 @@ export class Banks {
   private readonly formerNames = new Set<string>();
 
   /** @throws TypeError for names or rails that occur twice */
-  constructor(connections: readonly NamedConnection[], gate: Gate = openGate) {
+  constructor(
+    connections: readonly NamedConnection[],
+    private readonly gate: Gate = openGate,
+  ) {
     this.all = connections.map((named) => new Bank(named, gate));
     this.byName = new Map(this.all.map((bank) => [bank.name, bank]));
     if (this.byName.size < this.all.length || this.byName.has(unknownConnection))
@@ -123,6 +126,14 @@ export class Banks {
         if (this.byRail.has(rail)) throw new TypeError(`two banks take ${rail}`);
         this.byRail.set(rail, bank);
       }
+  }
+
+  /**
+   * For a payment of which there is no record: a bank may have it nevertheless.
+   * @throws ConnectionPaused while records may be lost, because the database was restored or failed over
+   */
+  requireRecords(): Promise<void> {
+    return this.gate.requireRecords();
   }
 
   isConfigured(name: string): boolean {

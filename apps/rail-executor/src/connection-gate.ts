@@ -33,6 +33,15 @@ export class ConnectionGate {
     if (pause !== undefined) throw new ConnectionPaused(pauseText(connection, pause));
   }
 
+  /**
+   * For what would end because nothing shows that it was sent. It is asked for rarely, so the answer is always new.
+   * @throws ConnectionPaused while what was sent over a connection may be lost; connection errors of PostgreSQL
+   */
+  async requireRecords(): Promise<void> {
+    for (const [connection, pause] of await this.pauses(0))
+      if (pause.isRestored) throw new ConnectionPaused(pauseText(connection, pause));
+  }
+
   /** Those who ask at the same time share one answer. Its age counts from the question. */
   private pauses(maxAgeMs: number): Promise<Pauses> {
     const nowMs = performance.now();

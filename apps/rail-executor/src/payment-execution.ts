@@ -35,6 +35,7 @@ import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import { type Bank, type Banks, NoBank, unknownConnection } from './banks.js';
+import { ConnectionPaused } from './connection-gate.js';
 import {
   ClaimedPayments,
   type ClaimedPaymentsOptions,
@@ -190,6 +191,7 @@ export class PaymentExecution {
     const transfer = this.transferOf(current.state);
     const before = await recordBefore(current, transfer, this.options.banks);
     if (before !== null) {
+      await this.options.banks.requireRecords();
       const { paymentId } = transfer;
       logger.error({ paymentId, ...before.facts }, before.message);
       // Not by `end`, which would take the answer of the bank about the earlier one.
@@ -325,9 +327,10 @@ export class PaymentExecution {
    * Ends a payment that was not sent, unless its row or a connection's records say more than QUEUED: the bank may have
    * the payment, and the stream lacks the claim, because it was restored from a backup or the claimer died. Then it is
    * claimed, its row is sealed so that it is never sent again, and the bank decides.
+   * @throws ConnectionPaused while the row and the records may be lost, too
    */
   private async end(current: LoadedTransfer, command: PaymentCommand, cause: Cause): Promise<void> {
-    const { payments, pending } = this.options;
+    const { payments, banks, pending } = this.options;
     const { paymentId } = current.state;
     const row = await pending.find(paymentId);
     const isSent = row !== null && row.stage !== 'queued';
@@ -335,6 +338,7 @@ export class PaymentExecution {
       ? over(row, this.transferOf(current.state))
       : await this.recorded(this.transferOf(current.state));
     if (transfer === null) {
+      await banks.requireRecords();
       await payments.record(current, [command], cause);
       return pending.done(paymentId);
     }
@@ -425,10 +429,15 @@ export class PaymentExecution {
     );
     if (failures < triesMax) return;
     // Decided at the revision that was read: an earlier claim is not affected.
-    await payments.againOnConflict(paymentId, async () => {
-      const current = await payments.load(paymentId);
-      if (current.state.status === 'QUEUED') await this.end(current, internalError(), cause);
-    });
+    try {
+      await payments.againOnConflict(paymentId, async () => {
+        const current = await payments.load(paymentId);
+        if (current.state.status === 'QUEUED') await this.end(current, internalError(), cause);
+      });
+    } catch (after) {
+      // It has its row, and is tried again.
+      if (!(after instanceof ConnectionPaused)) throw after;
+    }
   }
 
   private transferOf(payment: Payment): Transfer {

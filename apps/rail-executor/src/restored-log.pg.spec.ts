@@ -10,6 +10,7 @@ import { failuresMax } from './payment-execution.js';
 import type { Review } from './review/review.js';
 import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
+import { dumpOf } from './testing/restored-database.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const completed = ['Queued', 'Processing', 'Completed'];
@@ -209,3 +210,14 @@ it.each<readonly [string, Review['of']]>([
     expect(await world.executions()).toBe(0);
   },
 );
+
+it('a collection with another sum, whose entry a replica has as waiting, does not end before its connection is resumed', async () => {
+  await openFor('collection');
+  const { message, store } = await submittedAndRestored(11_111);
+  const failOver = await dumpOf(world.pool);
+  await formats.exchangeFiles();
+  expect(await formats.executions()).toBe(1);
+  await failOver();
+  await handle(world.executor({ banks: formats.banks, store }), message);
+  expect(await historyIn(store, message)).toEqual(['Queued']);
+});

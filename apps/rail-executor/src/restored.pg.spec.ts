@@ -5,8 +5,9 @@ import { sandboxConnections } from '@pis/bank-simulator/module';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { MetricsRegistry } from '@pis/service-kit';
+import { failuresMax } from './payment-execution.js';
 import { railGauges } from './rail-metrics.js';
-import type { RailExecutor } from './rail-executor.js';
+import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { dumpOf } from './testing/restored-database.js';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
@@ -151,10 +152,40 @@ async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promi
 }
 
 const blocks = { of: () => Promise.resolve({ outcome: 'blocked', block: {} } as const) };
+const breaks = { of: () => Promise.reject(new Error('broken')) };
 
 async function resumeAll(): Promise<void> {
   for (const { name } of banks) expect(await resumeConnection(world.pool, name)).toBe(true);
 }
+
+it.each<[string, RailExecutorOptions['review'], number, string]>([
+  ['the review blocks it', blocks, 1, 'Blocked'],
+  ['it cannot be reviewed', breaks, failuresMax, 'Failed'],
+])(
+  'a payment that was sent, and of which a replica has no record, does not end before its connection is resumed when %s',
+  async (_what, review, tries, end) => {
+    await world.executor({ banks }).checkBank('messages');
+    const restore = await dumpOf(world.pool);
+    const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+    const before = world.executor({ banks });
+    await handle(before, message);
+    await before.flush();
+    expect(await executed()).toBe(1);
+    await restore();
+    const store = await queuedLog(message);
+    const executor = world.executor({ banks, store, review });
+    const tryAgain = async () => {
+      await world.timePasses(message.paymentId);
+      await executor.sweepRound();
+    };
+    await handle(executor, message);
+    for (let times = 1; times <= tries; times += 1) await tryAgain();
+    expect(await historyIn(store, message)).toEqual(['Queued']);
+    await resumeAll();
+    await tryAgain();
+    expect(await historyIn(store, message)).toEqual(['Queued', end]);
+  },
+);
 
 it.each([
   ['paused', false],

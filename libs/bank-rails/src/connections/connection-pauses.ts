@@ -12,10 +12,15 @@ import type pg from 'pg';
 export interface ConnectionPause {
   readonly pausedAt: Date;
   readonly reason: string;
+  /** The database may lack what was sent over the connection. */
+  readonly isRestored: boolean;
 }
 
 /** For people, in one sentence. */
-export function pauseText(connection: string, { pausedAt, reason }: ConnectionPause): string {
+export function pauseText(
+  connection: string,
+  { pausedAt, reason }: Pick<ConnectionPause, 'pausedAt' | 'reason'>,
+): string {
   return `nothing new is sent over the connection ${connection} since ${pausedAt.toISOString()}: ${reason}; compare its payments with the bank's books, then run "pis rails resume --connection ${connection}"`;
 }
 
@@ -25,6 +30,7 @@ interface StateRow {
   readonly connection: string;
   readonly paused_at: Date | null;
   readonly pause_reason: string | null;
+  readonly is_restored: boolean;
   readonly is_bound: boolean;
 }
 
@@ -43,15 +49,17 @@ export async function readPauses(
     rows = await statesOf(pool, connections);
   }
   const pauses = new Map<string, ConnectionPause>();
-  for (const { connection, paused_at: pausedAt, pause_reason: reason } of rows)
-    if (pausedAt !== null) pauses.set(connection, { pausedAt, reason: reason ?? '' });
+  for (const row of rows) {
+    const { connection, paused_at: pausedAt, pause_reason: reason, is_restored: isRestored } = row;
+    if (pausedAt !== null) pauses.set(connection, { pausedAt, reason: reason ?? '', isRestored });
+  }
   return pauses;
 }
 
 async function statesOf(pool: pg.Pool, connections: readonly string[]): Promise<StateRow[]> {
   const { rows } = await pool.query<StateRow>({
     name: 'rail-connections-read',
-    text: `SELECT connection, paused_at, pause_reason,
+    text: `SELECT connection, paused_at, pause_reason, is_restored,
                   identity = rail_database_identity() AS is_bound
              FROM rail_connections WHERE connection = ANY ($1::text[])`,
     values: [connections],
