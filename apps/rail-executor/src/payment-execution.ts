@@ -78,6 +78,8 @@ export interface PaymentExecutionOptions {
 
 /** A rule of the review holds the payment: other rules may release it. */
 const heldBackoff: Backoff = { initialMs: 60_000, maxMs: 24 * 3_600_000 };
+/** While the connection is paused, which may take hours. When it is resumed, its payments are due at once. */
+const pausedBackoff: Backoff = { initialMs: 500, maxMs: 600_000 };
 /** While the erasure of a party is requested. It ends within seconds, or waits for an operator. */
 const erasureBackoff: Backoff = { initialMs: 1_000, maxMs: 60_000 };
 /** Until the banks file has what a collection needs. Each try is logged. */
@@ -416,7 +418,8 @@ export class PaymentExecution {
     const isAway = error instanceof BankUnavailable && !isUnclear;
     if (isAway || error instanceof WrongExpectedRevision) {
       logger.warn({ err: error, paymentId }, 'a queued payment will be looked at again');
-      await pending.wait(transfer, retryBackoff);
+      const isPaused = error instanceof ConnectionPaused;
+      await pending.wait(transfer, isPaused ? pausedBackoff : retryBackoff);
       return;
     }
     const [backoff, triesMax] = isUnclear

@@ -266,6 +266,27 @@ it('a running executor notices the beginning and the end of a pause', async () =
   expect(await send()).toContain('Processing');
 });
 
+it('a payment that has long waited for a paused connection is tried every ten minutes, and at once when it is resumed', async () => {
+  const executor = world.executor({ banks });
+  await executor.checkBank('messages');
+  const byHand = { connection: 'messages', isRestored: false, reason: 'the bank asked for it' };
+  await pauseConnections(world.pool, byHand);
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  const paused = world.executor({ banks });
+  await handle(paused, message);
+  await world.pool.query('UPDATE rail_pending SET attempts = 30');
+  await world.timePasses(message.paymentId);
+  await paused.sweepRound();
+  const { rows } = await world.pool.query<{ minutes: number }>(
+    `SELECT (extract(epoch FROM deadline_at - now()) / 60)::float8 AS minutes FROM rail_pending`,
+  );
+  expect(rows[0]?.minutes).toBeGreaterThan(5);
+  expect(rows[0]?.minutes).toBeLessThanOrEqual(10);
+  expect(await resumeConnection(world.pool, 'messages')).toBe(true);
+  await world.executor({ banks }).sweepRound();
+  expect(await world.history(message.paymentId)).toContain('Processing');
+});
+
 describe('a dump that was taken during a pause and is read in later', () => {
   const longAgo = '2026-01-02T03:04:05.000Z';
   const byHand = { connection: 'files', isRestored: false, reason: 'the bank asked for it' };

@@ -168,7 +168,7 @@ const traceSequenceMax = 9_999_999;
 const numberedDays = 7;
 
 /**
- * Lets new transfers go over the connection, and entries that wait: whoever calls this has voided those of ended
+ * Lets new transfers go over the connection, also those that wait: whoever calls this has voided the entries of ended
  * payments. After a restore its numbers move ahead, so that none is used twice, and accounts are checked again.
  * @returns false when it was not paused
  */
@@ -191,6 +191,7 @@ export function resumeConnection(pool: pg.Pool, connection: string): Promise<boo
          identity = rail_database_identity() WHERE connection = $1`,
       [connection],
     );
+    await lookAgain(client, connection);
     return true;
   });
 }
@@ -225,6 +226,19 @@ async function forgetPrenotes(client: pg.ClientBase, connection: string): Promis
         SELECT p.payment_id FROM ach_prenote_waits w JOIN rail_pending p USING (reference)
          WHERE w.bank = $1 AND p.stage = 'queued'
          ORDER BY p.payment_id FOR UPDATE OF p))`,
+    [connection],
+  );
+}
+
+/** While the connection was paused, its payments were tried ever less often. */
+async function lookAgain(client: pg.ClientBase, connection: string): Promise<void> {
+  await client.query(
+    // In the order in which executors lock them.
+    `UPDATE rail_pending SET deadline_at = now()
+      WHERE payment_id = ANY (ARRAY(
+        SELECT payment_id FROM rail_pending
+         WHERE connection = $1 AND stage = 'queued' AND deadline_at > now() AND attempts > 0
+         ORDER BY payment_id FOR UPDATE))`,
     [connection],
   );
 }
