@@ -5,7 +5,16 @@
 import type { PaymentRail } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
-import { endSql, jittered, leaseMs, noteSql, takenSql, waitSql } from './pending-statements.js';
+import {
+  completedSql,
+  endSql,
+  jittered,
+  leaseMs,
+  lookSql,
+  noteSql,
+  takenSql,
+  waitSql,
+} from './pending-statements.js';
 
 export interface Transfer {
   readonly paymentId: string;
@@ -77,9 +86,13 @@ export class PendingBatches {
     await this.ends.add({ paymentId });
   }
 
-  /** In one statement of their own. */
-  async endAll(paymentIds: readonly string[]): Promise<void> {
-    await this.writeEnds(paymentIds);
+  /** In one statement of their own. What it leaves is looked at now: the payment's stream has its real status. */
+  async endCompleted(paymentIds: readonly string[]): Promise<void> {
+    const values = [paymentIds];
+    const ended = { name: 'rail-pending-completed', text: completedSql, values };
+    const { rowCount } = await this.pool.query(ended);
+    if (rowCount !== paymentIds.length)
+      await this.pool.query({ name: 'rail-pending-left', text: lookSql, values });
   }
 
   private async writeNotes(notes: readonly Note[]): Promise<Noted[]> {

@@ -1,7 +1,9 @@
 import { describePlansOfQueue } from '@pis/local-servers/testing';
 import {
+  completedSql,
   endSql,
   leaseSql,
+  lookSql,
   nextSql,
   noteSql,
   sealSql,
@@ -15,6 +17,8 @@ describePlansOfQueue('rail_pending', {
   seal: sealSql,
   taken: takenSql,
   end: endSql,
+  'end of completed ones': completedSql,
+  'look at those left': lookSql,
   'lease of due ones': leaseSql('deadline_at'),
   'lease of overdue ones': leaseSql('overdue_at'),
   next: nextSql('deadline_at'),

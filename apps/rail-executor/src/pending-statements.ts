@@ -136,6 +136,22 @@ export const endSql = `
     SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
      ORDER BY payment_id FOR UPDATE))`;
 
+/**
+ * The rows of completed payments, but not of a connection that is paused: the database may have failed over since, and lack
+ * the completion. In the same order as the notes.
+ */
+export const completedSql = `
+  DELETE FROM rail_pending WHERE payment_id = ANY (ARRAY(
+    SELECT payment_id FROM rail_pending
+     WHERE payment_id = ANY ($1::uuid[]) AND connection <> ALL (ARRAY(${pausedSql}))
+     ORDER BY payment_id FOR UPDATE))`;
+
+/** In the same order as the notes. */
+export const lookSql = `
+  UPDATE rail_pending SET deadline_at = least(deadline_at, now()) WHERE payment_id = ANY (ARRAY(
+    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
+     ORDER BY payment_id FOR UPDATE))`;
+
 export const leaseSql = (due: DueColumn) => `
   WITH due AS (
     SELECT d.payment_id FROM unnest($3::text[]) AS c (name) CROSS JOIN LATERAL (

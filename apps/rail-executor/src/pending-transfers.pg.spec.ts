@@ -1,5 +1,6 @@
 /** Payments that have to wait for their rail: how often, how long, and in how many statements. */
 import { randomUUID } from 'node:crypto';
+import { pauseConnections, readPauses } from '@pis/bank-rails/connections';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { PendingTransfers, type Transfer } from './pending-transfers.js';
@@ -93,4 +94,19 @@ it('a payment that has waited many times can wait for a rail that stays closed f
     `SELECT round(extract(epoch FROM deadline_at - now()) / 3600)::int AS hours FROM rail_pending`,
   );
   expect(rows).toEqual([{ hours: 61 }, { hours: 61 }]);
+});
+
+it('the row of a payment that was completed just before a failover is looked at, and not deleted', async () => {
+  await readPauses(pool, ['bank', 'other']);
+  const pending = new PendingTransfers(pool, Date.now, 60_000);
+  const [here, elsewhere] = [transfer(), { ...transfer(), connection: 'other' }];
+  for (const one of [here, elsewhere]) {
+    await pending.note(one, 60_000);
+    pending.completed(one.paymentId);
+  }
+  await pauseConnections(pool, { connection: 'bank', isRestored: true, reason: 'a failover' });
+  await pending.flushCompleted();
+  expect(await pending.find(elsewhere.paymentId)).toBeNull();
+  const due = await pending.leaseDue(['bank'], 10);
+  expect(due.map(({ paymentId }) => paymentId)).toEqual([here.paymentId]);
 });

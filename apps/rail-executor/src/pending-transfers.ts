@@ -201,7 +201,7 @@ export class PendingTransfers {
     this.completedTimer = undefined;
     const paymentIds = [...this.completedIds];
     this.completedIds = new Set();
-    if (paymentIds.length > 0) await this.batches.endAll(paymentIds);
+    if (paymentIds.length > 0) await this.batches.endCompleted(paymentIds);
   }
 
   async find(paymentId: string): Promise<PendingTransfer | null> {
