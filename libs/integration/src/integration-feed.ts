@@ -18,6 +18,7 @@ import {
 } from '@pis/event-store';
 import {
   CheckpointMoved,
+  type LogPlace,
   type MessagePage,
   type MessageSource,
   waitingSince,
@@ -88,23 +89,25 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   const { sameLog, pool } = options;
   const generations = new Map<string, number>();
   /** A running group does not notice that an operator moved its checkpoint. */
-  const placeIn = async (reader: string, after: Position) => {
+  const idAfter = async (reader: string, after: Position) => {
     const { position, eventId, generation } = await readPlace(pool, reader);
     const isMoved = (generations.get(reader) ?? generation) !== generation;
     if (isMoved && after !== position) throw new CheckpointMoved(reader);
     generations.set(reader, generation);
-    return { after, ...(after === position && eventId !== null && { afterEventId: eventId }) };
+    return after === position ? (eventId ?? undefined) : undefined;
   };
   return (reader) => ({
     async *subscribe({ topics: wanted, signal: ending, ...subscription }) {
       const logOfReader = (await sameLog?.(reader, ending)) ?? new AbortController().signal;
       logOfReader.throwIfAborted();
       const signal = AbortSignal.any([ending, logOfReader]);
-      const place = await placeIn(reader, subscription.after);
+      const { after } = subscription;
+      const ofCheckpoint = await idAfter(reader, after);
+      const afterEventId = subscription.afterEventId ?? ofCheckpoint;
       const feed = new ReaderFeed(options, limits, translator, reader);
       const streamPrefixes = prefixesOf(wanted);
       try {
-        yield* feed.subscribe({ ...subscription, ...place, streamPrefixes, signal });
+        yield* feed.subscribe({ ...subscription, afterEventId, streamPrefixes, signal });
       } catch (error) {
         if (error instanceof EventsLost) throw new CheckpointMoved(reader, error.message);
         throw error;
@@ -114,9 +117,6 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
     countAfter: countIn(options.store),
   });
 }
-
-/** The position that a reader has reached, and the id of the event there, if it is known. */
-type Place = Pick<MessagePage, 'position' | 'eventId'>;
 
 /** One subscription of a reader. */
 class ReaderFeed {
@@ -170,7 +170,7 @@ class ReaderFeed {
 
   private page(
     messages: readonly OutgoingMessage[],
-    place: Place,
+    place: LogPlace,
     events: readonly RecordedEvent[],
   ): MessagePage {
     return {
@@ -205,7 +205,7 @@ class ReaderFeed {
   }
 
   /** The held-back messages that can be read now, up to the current place in the log. */
-  private async *released(place: Place): AsyncGenerator<MessagePage, void, undefined> {
+  private async *released(place: LogPlace): AsyncGenerator<MessagePage, void, undefined> {
     const { quarantine } = this;
     while (quarantine.holdsAny) {
       const due = await quarantine.due();

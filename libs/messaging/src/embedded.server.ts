@@ -3,7 +3,7 @@ import { ConsumerStrategy, type ConsumerOptions, type ConsumerStatus } from './c
 import { abortableDelay, atMost } from './delay.js';
 import { errorText } from './errors.js';
 import type { ConsumerEngine } from './engine.js';
-import type { ConsumerState, Delivery, MessagePage, MessageSource } from './message.js';
+import type { ConsumerState, Delivery, LogPlace, MessagePage, MessageSource } from './message.js';
 import { replayOfHeader } from './message-headers.js';
 import { CheckpointMoved, type ReplayRequests } from './pg-consumer-state.js';
 import type { Partition } from './partition.js';
@@ -32,8 +32,8 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   #log: Partition;
   /** Aborts when the checkpoint turns out to be moved while the log is read. */
   #turn = new AbortController();
-  /** The position that the log was read to; null before the checkpoint is known. */
-  #readTo: string | null = null;
+  /** How far the log was read; null before the checkpoint is known. */
+  #readTo: LogPlace | null = null;
   /** Messages after that position, at the last count. */
   #unread = 0;
   /** Replayed messages have no position in the log. One name lets them share the queues of their keys. */
@@ -156,28 +156,31 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
    * @returns what the source said of the move; null if it said nothing
    */
   async #readOn(wentWell: () => void): Promise<CheckpointMoved | null> {
-    this.#turn = new AbortController();
+    // A save may have shown it since the source failed.
+    if (this.#turn.signal.aborted) this.#startOver();
+    const turn = this.#turn;
     let moved: CheckpointMoved | null = null;
-    const signal = AbortSignal.any([this.#reading.signal, this.#turn.signal]);
+    const signal = AbortSignal.any([this.#reading.signal, turn.signal]);
     try {
-      const after = this.#readTo ?? (await this.#begin());
+      const { position: after, eventId: afterEventId } = this.#readTo ?? (await this.#begin());
       const onConnection = (failure: Error | null) => this.#connection(failure);
-      const { topics } = this;
-      for await (const page of this.#source.subscribe({ after, topics, signal, onConnection })) {
+      const from = { after, afterEventId, topics: this.topics, signal, onConnection };
+      for await (const page of this.#source.subscribe(from)) {
         if (signal.aborted) break;
         this.#connection(null);
         wentWell();
         this.#take(page);
-        this.#readTo = page.position;
+        const { position, eventId } = page;
+        this.#readTo = { position, eventId };
         await this.#log.room();
       }
       if (!signal.aborted) throw new Error('the log ended');
     } catch (error) {
       if (!(error instanceof CheckpointMoved)) throw error;
       moved = error;
-      this.#turn.abort();
+      turn.abort();
     }
-    if (this.#turn.signal.aborted) this.#startOver();
+    if (turn.signal.aborted) this.#startOver();
     return moved;
   }
 
@@ -187,6 +190,7 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
 
   /** Handlers that run go on. The messages of their keys wait for them. */
   #startOver(): void {
+    this.#turn = new AbortController();
     this.#log.abandon();
     this.#log = this.#openLog();
     this.#readTo = null;
@@ -200,8 +204,8 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     if (failure !== null) this.observe.problem?.('connecting to the log', failure);
   }
 
-  async #begin(): Promise<string> {
-    this.#readTo = await this.#state.loadCheckpoint(this.group);
+  async #begin(): Promise<LogPlace> {
+    this.#readTo = { position: await this.#state.loadCheckpoint(this.group) };
     this.#engine.recheck();
     return this.#readTo;
   }
@@ -229,13 +233,14 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
 
   /** Also counts unread messages, up to a limit, because that costs pages of the log. */
   async #measure() {
-    const after = this.#readTo;
+    const readTo = this.#readTo;
     try {
-      if (after !== null) {
+      if (readTo !== null) {
         const { topics } = this;
+        const after = readTo.position;
         const unread = await this.#source.countAfter({ after, topics, max: unreadMax });
         // Messages read meanwhile are counted as unfinished already.
-        this.#unread = this.#readTo === after ? unread : 0;
+        this.#unread = this.#readTo === readTo ? unread : 0;
       }
     } catch (error) {
       // The last count stays. The taken messages are still known, and their age grows.

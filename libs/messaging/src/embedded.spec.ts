@@ -78,6 +78,37 @@ describe('the embedded transport', () => {
     await stage.close();
   });
 
+  it('begins at its checkpoint again if that turns out to be moved while the log cannot be read', async () => {
+    const memory = memoryConsumerState();
+    let isMoved = false;
+    const state: ConsumerState = {
+      ...memory,
+      saveCheckpoint: async (group, position) => {
+        if (!isMoved) return memory.saveCheckpoint(group, position);
+        isMoved = false;
+        throw new CheckpointMoved(group);
+      },
+    };
+    const harness = embeddedHarness(state);
+    const stage = await Stage.create(harness, 1);
+    const handled = gate();
+    const seen = stage.consume((value) => (value === 'a:2' ? handled.opened : undefined));
+    await stage.publish('a:1');
+    await stage.untilCommitted(1);
+    await stage.publish('a:2');
+    await sees(seen, 2);
+    harness.log.break(new Error('read failed'));
+    await until(() => !seen.strategy.consumerStatus.connected, { timeoutMs });
+    isMoved = true;
+    handled.open();
+    await until(() => !isMoved, { timeoutMs });
+    harness.log.mend();
+    await sees(seen, 3);
+    expect(seen.values).toEqual(['a:1', 'a:2', 'a:2']);
+    await stage.untilCommitted(2);
+    await stage.close();
+  });
+
   it('does not read further while its window is full', async () => {
     const full = gate();
     let pages = 0;

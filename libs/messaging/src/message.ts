@@ -22,16 +22,19 @@ export interface MessagePublisher {
   close(): Promise<void>;
 }
 
-/**
- * What the embedded transport reads instead of a broker: the same messages, in log order, computed
- * from the event store. `position` is opaque and compares as text; '' is before everything.
- */
-export interface MessagePage {
-  readonly messages: readonly PageMessage[];
-  /** The position read to. A consumer that has handled all messages may checkpoint it. */
+/** How far a log of events was read. `position` is opaque and compares as text; '' is before everything. */
+export interface LogPlace {
   readonly position: string;
   /** The id of the event at that position, if it is known. */
   readonly eventId?: string | undefined;
+}
+
+/**
+ * What the embedded transport reads instead of a broker: the same messages, in log order, computed
+ * from the event store. A consumer that has handled all messages may checkpoint the place that the page was read to.
+ */
+export interface MessagePage extends LogPlace {
+  readonly messages: readonly PageMessage[];
   /**
    * Holds back the stream of a message that cannot be passed on, from that message on. Call it before the
    * next page is requested, once all messages before this one are handled. Absent where nothing can be held
@@ -54,6 +57,8 @@ export interface MessageSource {
    */
   subscribe(options: {
     readonly after: string;
+    /** The id of the event at `after`, if the reader has read it. */
+    readonly afterEventId?: string | undefined;
     readonly topics: readonly string[];
     readonly signal: AbortSignal;
     /** Called with null when the log connects, and with the reason when it does not. */

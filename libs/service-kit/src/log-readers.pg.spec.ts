@@ -1,6 +1,12 @@
 /** Readers of a log that loses events, and readers whose checkpoint is moved. */
 import { topics } from '@pis/contracts';
-import { anchorAt, type EventStore, type Position, postgresEventStore } from '@pis/event-store';
+import {
+  anchorAt,
+  type EventStore,
+  type Position,
+  postgresEventStore,
+  StoreUnavailable,
+} from '@pis/event-store';
 import { loseEventsAfter } from '@pis/event-store/testing';
 import { integrationFeeds } from '@pis/integration';
 import {
@@ -59,9 +65,9 @@ const group = 'rail-executor';
 const stateOfGroup = () => pgConsumerState(pool, { anchorAt: (p) => anchorAt(store, p) });
 
 /** A consumer in this process, and the keys of the messages that it was given. */
-function startGroup(options: Partial<EmbeddedConsumerOptions> = {}) {
+function startGroup(options: Partial<EmbeddedConsumerOptions> = {}, log = store) {
   const feedOf = integrationFeeds({
-    store,
+    store: log,
     pool,
     sameLog: (reader, end) => watch.sameLog(reader, end),
     onHeld: () => undefined,
@@ -138,6 +144,33 @@ it.each([
     expect(await state.loadCheckpoint(group)).toBe(await store.lastPosition());
   },
 );
+
+it('a group does not go on behind a lost event after its reading has failed', async () => {
+  const kept = await queuePayment(store, at);
+  await moveCheckpoint(pool, group, await anchorAt(store, kept.position), 'embedded');
+  watch.start();
+  let isAway = true;
+  const readStream: EventStore['readStream'] = async (...args) => {
+    if (isAway) throw new StoreUnavailable('the primary is away');
+    return store.readStream(...args);
+  };
+  const { strategy, seen } = startGroup({ commitIntervalMs: 3_600_000 }, { ...store, readStream });
+  try {
+    await queuePayment(store, at);
+    await until(() => seen.length === 1, { timeoutMs });
+    // Its message needs the events before.
+    await completePayment(store, kept);
+    await until(() => strategy.consumerStatus.error?.includes('is away') ?? false, { timeoutMs });
+    await loseEventsAfter(pool, 1);
+    const news = [];
+    for (let count = 0; count < 4; count += 1) news.push(await queuePayment(store, at));
+    isAway = false;
+    for (const { streamId } of news) await until(() => seen.includes(streamId), { timeoutMs });
+    expect(seen.slice(1)).toEqual(news.map(({ streamId }) => streamId));
+  } finally {
+    await strategy.close();
+  }
+});
 
 it('a projection does not go on behind a lost event, also before the log is checked', async () => {
   const start = () => {
