@@ -2,7 +2,13 @@
  * Anchor: the event that a checkpoint stands on. If the log does not have it at its position, it is another
  * log, or it was restored from a backup that is older than the checkpoint.
  */
-import type { EventStore, Position, RecordedEvent } from './port.js';
+import {
+  beginning,
+  type EventStore,
+  type Position,
+  type ReadLogOptions,
+  type RecordedEvent,
+} from './port.js';
 
 export interface Anchor {
   readonly position: Position;
@@ -19,6 +25,18 @@ export function anchorOf({ position, id, streamId, revision }: RecordedEvent): A
 export async function anchorAt(store: EventStore, position: Position): Promise<Anchor | null> {
   const event = await store.lastEvent(position);
   return event === null ? null : anchorOf(event);
+}
+
+/**
+ * Where to read the log from to get what comes from now on. The first page also compares the event there: the log may be
+ * replaced before it is read.
+ * @throws StoreUnavailable
+ */
+export async function endOf(
+  store: Pick<EventStore, 'lastPosition' | 'lastEvent'>,
+): Promise<Required<Pick<ReadLogOptions, 'after' | 'afterEventId'>>> {
+  const last = await store.lastEvent(await store.lastPosition());
+  return { after: last?.position ?? beginning, afterEventId: last?.id };
 }
 
 /** Whether the log still has the event at its position. @throws StoreUnavailable */

@@ -203,6 +203,34 @@ describe('once the log has lost events', () => {
     await expect(page).rejects.toThrow(EventsLost);
   });
 
+  it('a subscription ends at a reading that began just before, and has read nothing yet', async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    let lookedUp = 0;
+    const slow: EventStore = {
+      ...store,
+      lastEvent: (upTo) => store.lastEvent(upTo).finally(() => (lookedUp += 1)),
+      async *subscribe(options) {
+        begun += 1;
+        await gate.promise;
+        yield* store.subscribe(options);
+      },
+    };
+    for (let count = 0; count < 4; count += 1) await append(store);
+    const last = await store.lastEvent(await store.lastPosition());
+    const { seen, ended } = follow(sharedLog(slow), {
+      after: last?.position ?? beginning,
+      afterEventId: last?.id,
+    });
+    await until(() => begun === 1 && lookedUp > 0, { timeoutMs });
+    await loseEventsAfter(pool, 2);
+    for (let count = 0; count < 3; count += 1) await append(store);
+    const ends = expect(ended).rejects.toThrow(EventsLost);
+    gate.resolve();
+    await ends;
+    expect(seen).toEqual([]);
+  });
+
   it('one that begins again reads on while a slow subscriber to the same reading stays', async () => {
     const shared = sharedLog(store);
     const former = follow(shared);

@@ -3,6 +3,7 @@
  * when a subscriber needs more of them, another reader replaces it.
  */
 import { Bell, backoffMs, pause } from '@pis/postgres';
+import { endOf } from '../anchor.js';
 import { type EventStore, type LogPage, type Position, StoreUnavailable } from '../port.js';
 import { RecentEvents, type RecentEventsLimits, type StreamMatch } from './recent-events.js';
 
@@ -98,7 +99,8 @@ export class LogReader {
     const { retryInitialMs, retryMaxMs } = this.limits;
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        return this.#beginAfter(await this.store.lastPosition());
+        const { after, afterEventId } = await endOf(this.store);
+        return this.#beginAfter(after, afterEventId);
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         this.#report(error);
@@ -109,7 +111,7 @@ export class LogReader {
     return null;
   }
 
-  #beginAfter(position: Position, eventId?: string): RecentEvents {
+  #beginAfter(position: Position, eventId: string | undefined): RecentEvents {
     this.#recent = new RecentEvents(position, this.limits, eventId);
     this.bell.ring();
     return this.#recent;
