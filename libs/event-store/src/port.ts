@@ -94,7 +94,7 @@ export interface ReadLogOptions {
   readonly after: Position;
   /**
    * The id of the event at `after`, if the reader knows it. With another event there, or none, the log has lost what the
-   * reader has read, and what is there now comes before `after`. A page of EventStoreDB does not check it.
+   * reader has read, and what is there now comes before `after`.
    */
   readonly afterEventId?: string | undefined;
   /** Only streams whose id begins with one of these, for example `payment-`. All when absent. */

@@ -4,8 +4,11 @@ import {
   type AppendResult,
   EventTooLarge,
   type EventStore,
+  EventsLost,
   type ExpectedRevision,
+  type LogPage,
   type Position,
+  type ReadLogOptions,
   type ReadOptions,
   type RecordedEvent,
   StoreUnavailable,
@@ -15,7 +18,7 @@ import {
 } from '../port.js';
 import { type ProposedAppend, isStreamId, proposeAppend } from '../proposed-append.js';
 import { parseEventStoreDbUrl } from './connection-string.js';
-import { faultOf } from './faults.js';
+import { faultOf, isOfNoPlace } from './faults.js';
 import { LeaderConnection } from './leader-connection.js';
 import {
   type LiveSubscriptionLimits,
@@ -90,6 +93,8 @@ export function eventStoreOn(
   const { readTimeoutMs, appendTimeoutMs } = limits;
   const closing = new AbortController();
   const pages = new LogPages(reads, limits);
+  /** For reads whose failure must be understood: the successor's reads do not say why they fail. */
+  const plainReads = new LeaderReads(connection, namespace);
 
   const readStream = async (
     streamId: string,
@@ -101,24 +106,64 @@ export function eventStoreOn(
     return found.map(({ recorded }) => recorded).filter((event) => event !== null);
   };
 
-  /** Our last event before a position. */
-  const lastBefore = async (from: LogPlace | 'end') => {
+  /** Our last events before a position, backwards. */
+  const before = (from: LogPlace | 'end', maxCount: number) => {
     const prefixes = namespace.prefixes(undefined);
-    const range = { from, direction: 'backwards', maxCount: 1, prefixes } as const;
-    const [last] = await reads.log(range, readTimeoutMs);
-    return last?.recorded ?? null;
+    return reads.log({ from, direction: 'backwards', maxCount, prefixes }, readTimeoutMs);
   };
+
+  const lastBefore = async (from: LogPlace | 'end') => (await before(from, 1))[0]?.recorded ?? null;
 
   /** The first event from a place on, if it is ours. */
   const eventAt = async (from: LogPlace) => {
-    const [at] = await reads.log({ from, maxCount: 1 }, readTimeoutMs);
+    const [at] = await plainReads.log({ from, maxCount: 1 }, readTimeoutMs);
     return at?.recorded ?? null;
   };
 
+  /** Searches from the end. For a position where no event of the log begins: the server cannot read from there. */
+  const lastUpTo = async (upTo: Position): Promise<RecordedEvent | null> => {
+    for (let from: LogPlace | 'end' = 'end'; ; ) {
+      const page = await before(from, limits.pageMax);
+      const found = page.find(({ position }) => position <= upTo);
+      if (found !== undefined) return found.recorded;
+      const earliest = page.at(-1);
+      const place = earliest === undefined ? null : placeOf(earliest.position);
+      if (place === null) return null;
+      from = place;
+    }
+  };
+
+  /** Checks the end first: a reader is usually there, and a position past the end is not in the log. */
+  const lastEvent = async (upTo: Position): Promise<RecordedEvent | null> => {
+    const place = placeOf(upTo);
+    const last = await lastBefore('end');
+    if (last === null || last.position <= upTo) return last;
+    if (place === null) return null;
+    try {
+      const event = await eventAt(place);
+      return event?.position === upTo ? event : await lastBefore(place);
+    } catch (error) {
+      if (isOfNoPlace(error)) return lastUpTo(upTo);
+      throw error;
+    }
+  };
+
   const eventIdAt = async (position: Position) => {
-    const place = placeOf(position);
-    const event = place && (await eventAt(place));
+    const event = await lastEvent(position);
     return event?.position === position ? event.id : null;
+  };
+
+  const readLog = async (options: ReadLogOptions): Promise<LogPage> => {
+    const { after, afterEventId } = options;
+    const isLost = async () =>
+      afterEventId !== undefined && (await eventIdAt(after)) !== afterEventId;
+    try {
+      const page = await pages.page(options);
+      if (!(await isLost())) return page;
+    } catch (error) {
+      if (!isOfNoPlace(error) && !(await isLost())) throw error;
+    }
+    throw new EventsLost(after);
   };
 
   return {
@@ -156,22 +201,14 @@ export function eventStoreOn(
       return streamIds.map((streamId) => streams.get(streamId) ?? []);
     },
 
-    readLog: (options) => pages.page(options),
+    readLog,
 
     /** Of our own streams: a subscription never receives the others. */
     async lastPosition() {
       return (await lastBefore('end'))?.position ?? beginning;
     },
 
-    /** Checks the end first: a reader is usually there, and a position past the end is not in the log. */
-    async lastEvent(upTo) {
-      const place = placeOf(upTo);
-      const last = await lastBefore('end');
-      if (last === null || last.position <= upTo) return last;
-      if (place === null) return null;
-      const event = await eventAt(place);
-      return event?.position === upTo ? event : lastBefore(place);
-    },
+    lastEvent,
 
     subscribe: ({ signal, ...options }) =>
       liveSubscription(logOf(connection, namespace, limits), eventIdAt, limits, {

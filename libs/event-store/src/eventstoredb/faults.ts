@@ -67,6 +67,18 @@ export const isOfTheConnection = {
   unreachable: true,
 } as const satisfies Record<StoreFault, boolean>;
 
+/** Some versions of the server name this reason, and others none. */
+const ofNoPlace = /invalid position|Unexpected (Filtered)?ReadAllResult: Error/i;
+
+/**
+ * Whether the server cannot begin to read at a position, because no event begins there: a log that has lost events has
+ * others by now, and they are not as long.
+ */
+export function isOfNoPlace(error: unknown): boolean {
+  if (!types.isNativeError(error)) return false;
+  return ofNoPlace.test(error.message) || isOfNoPlace(error.cause);
+}
+
 /** What an operator can do, where it is known. */
 const remedyOf: Partial<Record<StoreFault, string>> = {
   credentials: 'EventStoreDB does not take the user and password of EVENTSTOREDB_URL: correct them',

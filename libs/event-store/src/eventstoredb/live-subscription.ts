@@ -14,7 +14,7 @@ import {
   StoreUnavailable,
   type SubscribeOptions,
 } from '../port.js';
-import { classified } from './faults.js';
+import { classified, isOfNoPlace } from './faults.js';
 
 export interface LiveSubscriptionLimits {
   readonly pageMax: number;
@@ -91,6 +91,7 @@ export async function* liveSubscription(
         options.onConnection?.(new StoreUnavailable('EventStoreDB ended the subscription'));
     } catch (error) {
       const known = classified(error);
+      if (isOfNoPlace(known)) throw new EventsLost(after);
       if (!(known instanceof StoreUnavailable) || known instanceof EventsLost) throw known;
       options.onConnection?.(known);
     }

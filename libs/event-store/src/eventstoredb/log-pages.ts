@@ -132,6 +132,8 @@ class PageSoFar {
   position: Position;
   isFull = false;
   readonly lookMax: number;
+  /** Of the event at the position, if it is known. */
+  #eventId: string | undefined;
   readonly #events: RecordedEvent[] = [];
   readonly #streamPrefixes: readonly string[] | undefined;
   readonly #pageMax: number;
@@ -151,6 +153,7 @@ class PageSoFar {
   add({ position, recorded }: ReadEvent): boolean {
     if (position <= this.position) return false;
     this.position = position;
+    this.#eventId = recorded?.id;
     this.#looked += 1;
     if (recorded !== null && this.#isWanted(recorded.streamId)) this.#events.push(recorded);
     this.isFull = this.#events.length === this.#pageMax || this.#looked === this.lookMax;
@@ -164,7 +167,8 @@ class PageSoFar {
   }
 
   done(): LogPage {
-    return { events: this.#events, position: this.position };
+    const page = { events: this.#events, position: this.position };
+    return this.#eventId === undefined ? page : { ...page, eventId: this.#eventId };
   }
 
   #isWanted(streamId: string): boolean {

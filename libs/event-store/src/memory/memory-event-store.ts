@@ -4,6 +4,7 @@ import { type SubscribedPage, pagedSubscription } from '../paged-subscription.js
 import {
   type AppendResult,
   type EventStore,
+  EventsLost,
   type ReadLogOptions,
   type RecordedEvent,
   StoreUnavailable,
@@ -59,10 +60,14 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
 
   const readLog = async ({
     after,
+    afterEventId,
     streamPrefixes,
     pageMax = pageMaxDefault,
   }: ReadLogOptions): Promise<SubscribedPage> => {
     await opened();
+    const idBefore = (place: number) => log.events[place - 1]?.id;
+    if (afterEventId !== undefined && idBefore(Number(after)) !== afterEventId)
+      throw new EventsLost(after);
     const events: RecordedEvent[] = [];
     let read = Number(after);
     for (; read < log.events.length && events.length < pageMax; read += 1) {
@@ -72,7 +77,9 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
         events.push(event);
     }
     const position = log.events[read - 1]?.position ?? after;
-    return { events, position, isLast: read >= log.events.length };
+    const eventId = idBefore(read);
+    const isLast = read >= log.events.length;
+    return { events, position, isLast, ...(eventId !== undefined && { eventId }) };
   };
 
   return {
@@ -100,8 +107,8 @@ export function memoryEventStore(log: MemoryLog = new MemoryLog()): EventStore {
     },
 
     async readLog(options) {
-      const { events, position } = await readLog(options);
-      return { events, position };
+      const { isLast: _, ...page } = await readLog(options);
+      return page;
     },
 
     async lastPosition() {

@@ -69,6 +69,8 @@ export async function appendForSure(
 export interface Follower {
   readonly events: readonly RecordedEvent[];
   readonly pages: readonly LogPage[];
+  /** Rejects with the error of the subscription. */
+  readonly ended: Promise<void>;
   /** Ends the subscription. Rejects with its error. */
   stop(): Promise<void>;
 }
@@ -85,11 +87,12 @@ export function follow(store: EventStore, options: Omit<SubscribeOptions, 'signa
     }
   };
   const ended = run();
-  // Handled in stop. Until then a failure must not count as unhandled.
+  // Perhaps handled later. Until then a failure must not count as unhandled.
   ended.catch(() => undefined);
   return {
     events,
     pages,
+    ended,
     stop: async () => {
       ending.abort();
       await ended;

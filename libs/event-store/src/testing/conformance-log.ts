@@ -1,6 +1,13 @@
 /** Conformance: the log as a whole, read in pages and followed. */
 import { until } from '@pis/local-servers/testing';
-import { type EventStore, type ExpectedRevision, type RecordedEvent, beginning } from '../port.js';
+import {
+  type EventStore,
+  EventsLost,
+  type ExpectedRevision,
+  type RecordedEvent,
+  type SubscribeOptions,
+  beginning,
+} from '../port.js';
 import {
   type StoreUnderTest,
   appendForSure,
@@ -102,6 +109,29 @@ export function lastEventConforms(under: Under): void {
 
 export function subscribingConforms(under: Under): void {
   const store = () => under().store;
+
+  it(
+    'reads nothing behind an event that the log does not have',
+    async () => {
+      const streamId = `${unique()}-1`;
+      await store().append(streamId, 'noStream', [eventToAppend(), eventToAppend()]);
+      const [first, second] = await store().readStream(streamId);
+      const after = first?.position ?? beginning;
+      const known = { after, afterEventId: first?.id, pageMax: 1 };
+      const lost = { after, afterEventId: second?.id };
+      const subscribed = async (options: Omit<SubscribeOptions, 'signal'>) => {
+        const { signal } = new AbortController();
+        for await (const page of store().subscribe({ ...options, signal })) return page;
+        throw new Error('ended');
+      };
+      const expected = { events: [second], position: second?.position, eventId: second?.id };
+      expect(await store().readLog(known)).toEqual(expected);
+      expect(await subscribed(known)).toEqual(expected);
+      await expect(store().readLog(lost)).rejects.toThrow(EventsLost);
+      await expect(subscribed(lost)).rejects.toThrow(EventsLost);
+    },
+    testTimeoutMs,
+  );
 
   it(
     'subscribes from the beginning: existing events, then new ones',

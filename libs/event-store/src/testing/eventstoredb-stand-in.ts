@@ -47,7 +47,7 @@ export interface EventStoreDbStandIn {
   readonly faults: StandInFaults;
   readonly log: Pick<
     StandInLog,
-    'pauseReplication' | 'resumeReplication' | 'dropPrepared' | 'hasPrepared'
+    'pauseReplication' | 'resumeReplication' | 'dropPrepared' | 'hasPrepared' | 'lose'
   >;
   /** Writes to the end of a stream what none of our adapters would write. */
   write(

@@ -14,7 +14,12 @@ export interface StandInFaults {
   append: ((streamId: string) => Fault | null) | null;
   /** Asked for each read and subscription, with its stream or `$all`. */
   read: ((streamId: string) => 'hang' | 'unavailable' | 'unauthenticated' | null) | null;
+  /** What a read is told that begins where no event does. */
+  noPlace: NoPlace;
 }
+
+/** `named` by newer servers. */
+export type NoPlace = 'named' | 'unnamed';
 
 /** How a node ends the subscriptions it serves. */
 export const subscriptionEnds = ['ended', 'cancelled', 'unavailable', 'notReady'] as const;
@@ -55,6 +60,12 @@ export function accessDenied(): ServiceError {
   const metadata = new grpc.Metadata();
   metadata.set('exception', 'access-denied');
   return serviceError(grpc.status.PERMISSION_DENIED, 'Access Denied', metadata);
+}
+
+export function noPlace(how: NoPlace): ServiceError {
+  return how === 'named'
+    ? serviceError(grpc.status.INVALID_ARGUMENT, 'Trying to read from an invalid position.')
+    : serviceError(grpc.status.UNKNOWN, 'Unexpected ReadAllResult: Error');
 }
 
 /** One append that is larger than the server takes. */

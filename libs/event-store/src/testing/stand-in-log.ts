@@ -93,6 +93,27 @@ export class StandInLog {
     this.resumeReplication();
   }
 
+  /**
+   * Loses the last committed events, like a log that is restored from an older backup. What is appended next begins
+   * `shift` bytes behind where the first lost one began: events differ in length.
+   */
+  lose(count: number, shift = 0): void {
+    const lost = this.events.splice(-count);
+    for (const { streamId } of lost)
+      this.#streams.set(
+        streamId,
+        this.events.filter((event) => event.streamId === streamId),
+      );
+    this.#position = (this.events.at(-1)?.commit ?? 0n) + BigInt(shift);
+  }
+
+  /** Whether a read can begin at this place: at an event, or behind the last one. */
+  hasPlace(place: Pick<LoggedEvent, 'commit' | 'prepare'>): boolean {
+    const last = this.events.at(-1);
+    if (last === undefined || comparePlaces(last, place) < 0) return true;
+    return this.events.some((event) => comparePlaces(event, place) === 0);
+  }
+
   /** Calls `listener` for each event committed from now on, until the returned function is called. */
   follow(listener: (event: LoggedEvent) => void): () => void {
     this.#written.on('event', listener);

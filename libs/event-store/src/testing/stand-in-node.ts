@@ -19,7 +19,7 @@ export interface OpenSubscription {
 }
 
 export class StandInNode {
-  readonly faults: StandInFaults = { append: null, read: null };
+  readonly faults: StandInFaults = { append: null, read: null, noPlace: 'named' };
   readonly subscriptions = new Set<OpenSubscription>();
   /** Calls that were answered, appends and reads. */
   answered = 0;

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerWritableStream, ServiceError } from '@grpc/grpc-js';
-import { unauthenticated, unavailable } from './stand-in-faults.js';
-import { type LoggedEvent, comparePlaces } from './stand-in-log.js';
+import { noPlace, unauthenticated, unavailable } from './stand-in-faults.js';
+import { type LoggedEvent, type StandInLog, comparePlaces } from './stand-in-log.js';
 import { nameOf, readEvent } from './stand-in-messages.js';
 import type { StandInNode } from './stand-in-node.js';
 
@@ -16,6 +16,8 @@ interface Source {
   /** Negative before the place the request names, 0 at it; null when it names none (start). */
   readonly compareToStart: ((event: LoggedEvent) => number) | null;
   readonly fromEnd: boolean;
+  /** Backwards, `$all` is read from before a place, and a stream from its revision on. */
+  readonly isAll: boolean;
   readonly matches: (event: LoggedEvent) => boolean;
   /** A checkpoint every so many events of a filtered subscription; 0 for none. */
   readonly checkpointEvery: number;
@@ -38,12 +40,26 @@ export function read(node: StandInNode) {
     if (fault === 'unauthenticated') fail(call, unauthenticated());
     else if (fault === 'unavailable' || options === undefined) fail(call, unavailable());
     else if (refusal !== null) fail(call, refusal);
+    else if (!isAtPlace(options, log)) fail(call, noPlace(node.faults.noPlace));
     else if (options.hasSubscription()) subscribe(call, node, sourceOf(node, options, streamId));
     else {
       answer(call, node, options, streamId);
       node.answered += 1;
       call.end();
     }
+  };
+}
+
+/** Whether a read of `$all` begins at a place of the log. */
+function isAtPlace(options: ReadReq.Options, log: StandInLog): boolean {
+  const position = options.getAll()?.getPosition();
+  return position === undefined || log.hasPlace(placeIn(position));
+}
+
+function placeIn(position: ReadReq.Options.Position) {
+  return {
+    commit: BigInt(position.getCommitPosition()),
+    prepare: BigInt(position.getPreparePosition()),
   };
 }
 
@@ -72,12 +88,12 @@ function answer(
 }
 
 function select(source: Source, back: boolean, max: number): LoggedEvent[] {
-  const { compareToStart, fromEnd } = source;
+  const { compareToStart, fromEnd, isAll } = source;
   const events = source.events.filter(source.matches);
   if (fromEnd) return back ? events.toReversed().slice(0, max) : [];
   const selected = events.filter((event) => {
     const place = compareToStart?.(event) ?? 1;
-    return back ? compareToStart !== null && place <= 0 : place >= 0;
+    return back ? compareToStart !== null && (isAll ? place < 0 : place <= 0) : place >= 0;
   });
   return (back ? selected.reverse() : selected).slice(0, max);
 }
@@ -91,20 +107,19 @@ function sourceOf(node: StandInNode, options: ReadReq.Options, streamId: string 
       events: (log.stream(streamId) ?? []).filter((event) => node.has(event)),
       compareToStart: stream.hasRevision() ? (event) => event.revision - revision : null,
       fromEnd: stream.hasEnd(),
+      isAll: false,
       matches: (event) => event.streamId === streamId,
       checkpointEvery: 0,
     };
   }
   const all = options.getAll();
   const position = all?.getPosition();
-  const start = {
-    commit: BigInt(position?.getCommitPosition() ?? 0),
-    prepare: BigInt(position?.getPreparePosition() ?? 0),
-  };
+  const start = position && placeIn(position);
   return {
     events: log.events.filter((event) => node.has(event)),
-    compareToStart: position === undefined ? null : (event) => comparePlaces(event, start),
+    compareToStart: start === undefined ? null : (event) => comparePlaces(event, start),
     fromEnd: all?.hasEnd() ?? false,
+    isAll: true,
     ...filterOf(options.getFilter()),
   };
 }
