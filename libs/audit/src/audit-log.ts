@@ -88,8 +88,9 @@ export class AuditLog {
       return await this.advance();
     } catch (error) {
       if (error instanceof AuditBroken) this.hasFailed = true;
-      // What was computed may not have been stored.
+      // What was computed may not have been stored, and the log may have lost the place that was looked up to.
       this.tree = null;
+      this.looked = null;
       throw error;
     }
   }
