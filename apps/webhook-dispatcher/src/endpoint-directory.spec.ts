@@ -26,6 +26,8 @@ describe('The endpoints that an event goes to', () => {
   let errors: unknown[];
   let deleted: string[];
   let isFollowing: boolean;
+  /** A subscription waits for this before it reads anything. */
+  let beforeSubscribed: () => Promise<void>;
   let arePagesHeld: boolean;
   let limits: { freshForMs: number; followWaitMs: number };
 
@@ -38,6 +40,7 @@ describe('The endpoints that an event goes to', () => {
     errors = [];
     deleted = [];
     isFollowing = true;
+    beforeSubscribed = () => Promise.resolve();
     arePagesHeld = false;
     limits = { freshForMs: 60_000, followWaitMs: 1 };
     directory = new EndpointDirectory(
@@ -153,6 +156,23 @@ describe('The endpoints that an event goes to', () => {
     await until(() => subscriptions.length === 2, { timeoutMs, what: 'the new log followed' });
     const [b, c] = [await create(), await create()];
     expect(await receivers(await occur())).toEqual([b, c]);
+  });
+
+  it('are those of a log that lost its end before it was followed', async () => {
+    await until(() => subscriptions.length === 1, { timeoutMs });
+    const a = await create();
+    const held = Promise.withResolvers<void>();
+    beforeSubscribed = () => held.promise;
+    subscriptions.at(-1)?.fail(new Error('cut'));
+    await until(() => subscriptions.length === 2, { timeoutMs });
+    expect(await receivers()).toEqual([a]);
+    limits.followWaitMs = timeoutMs;
+    store = memoryEventStore();
+    const b = await create();
+    for (let count = 0; count < 3; count += 1) await occur();
+    held.resolve();
+    expect(await receivers()).toEqual([b]);
+    expect(errors).toContainEqual(expect.objectContaining({ name: 'EventsLost' }));
   });
 
   it('are those at the time of the event, not now', async () => {
@@ -289,6 +309,7 @@ describe('The endpoints that an event goes to', () => {
         const { promise: cut, reject: fail } = Promise.withResolvers<never>();
         cut.catch(() => undefined);
         subscriptions.push({ fail });
+        await beforeSubscribed();
         const pages = store.subscribe({ ...options, signal })[Symbol.asyncIterator]();
         for (;;) {
           const page = await Promise.race([pages.next(), cut]);

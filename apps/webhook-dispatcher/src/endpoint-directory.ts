@@ -21,7 +21,7 @@ import {
   type WebhookEndpointsEvent,
   type WebhookEndpointsState,
 } from '@pis/domain';
-import { type EventStore, type Position, repository, StreamStates } from '@pis/event-store';
+import { endOf, type EventStore, type Position, repository, StreamStates } from '@pis/event-store';
 import { EndpointTimeline, type Point, pointOf } from './endpoint-timeline.js';
 import { Bell, pause } from '@pis/postgres';
 
@@ -186,17 +186,17 @@ export class EndpointDirectory {
   }
 
   private async followOn(signal: AbortSignal): Promise<void> {
-    const after = await this.store.lastPosition();
+    const end = await endOf(this.store);
     // Earlier readings may lack events before this position, and the subscription does not bring those.
     this.readings.clear();
     this.timelines.clear();
-    this.followTo(after);
+    this.followTo(end.after);
     const streamPrefix = this.repository.streamIdOf('');
     // All streams, though one kind is wanted. EventStoreDB tells how far a filtered subscription has come only
     // once for every 32 events that do not match. The last ones before a rest are never passed, and deliveries
     // of such events would wait for followWaitMs. A window of one event would cost a message for each event
     // all the same, and catching up would go event by event.
-    const pages = this.store.subscribe({ after, signal });
+    const pages = this.store.subscribe({ ...end, signal });
     for await (const { events, position } of pages) {
       for (const { streamId, type, data } of events) {
         if (!streamId.startsWith(streamPrefix)) continue;
