@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type EventStore, memoryEventStore } from '@pis/event-store';
+import { type EventStore, EventsLost, memoryEventStore } from '@pis/event-store';
 import { ids } from '@pis/domain/testing';
 import { until } from '@pis/local-servers/testing';
 import { directoryProjection } from './directory.projection.js';
@@ -120,6 +120,29 @@ describe('rebuilding a projection', () => {
     const before = await tableIndexes();
     await rebuild(directoryProjection, scene);
     expect(await tableIndexes()).toEqual(before);
+  });
+
+  it('does not change the tables in use when the log has lost events that it has copied', async () => {
+    scene.runner.start();
+    await appendPayments(10);
+    await scene.caughtUp();
+    const contents = await tableContents();
+    let log = scene.store;
+    const restored = memoryEventStore();
+    for (let count = 0; count < 20; count += 1) await queuePayment(restored, at);
+    const restoring = hooked(({ write }) => {
+      if (write === 2) log = restored;
+      return Promise.resolve();
+    });
+    const store: EventStore = {
+      ...scene.store,
+      readLog: (options) => log.readLog(options),
+      lastPosition: () => log.lastPosition(),
+      lastEvent: (upTo) => log.lastEvent(upTo),
+    };
+    const rebuilding = rebuild(restoring, { store, pool: scene.pool, pageMax: 2 });
+    await expect(rebuilding).rejects.toThrow(EventsLost);
+    expect(await tableContents()).toBe(contents);
   });
 
   it('does not change the tables in use when it is killed, and works the next time', async () => {

@@ -8,13 +8,15 @@
  * - the running projector is stopped only while the tables are swapped, for a bounded time. Events that
  *   arrived during the copy are applied in rounds before that. A swap that takes too long is rolled back and
  *   tried again;
- * - no timeout of the service ends it, because it has its own connection.
+ * - no timeout of the service ends it, because it has its own connection;
+ * - it ends if the log has lost events that it has copied: the next one copies the log anew.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   anchorAt,
   beginning,
   type EventStore,
+  EventsLost,
   type LogPage,
   type Position,
   StoreUnavailable,
@@ -105,6 +107,9 @@ export async function rebuild(
   }
 }
 
+/** How far the log was copied. */
+type Copied = Pick<LogPage, 'position' | 'eventId'>;
+
 /** The projector would be stopped for too long: release it, complete the copy, and try again. */
 class HeldTooLong extends Error {
   override readonly name = 'HeldTooLong';
@@ -142,7 +147,7 @@ class Rebuild {
     }
     await replaceQuarantine(client, this.reader, []);
     await this.tables.open();
-    const copied = await this.catchUp(beginning);
+    const copied = await this.catchUp({ position: beginning });
     // One sort for each is cheaper than a search for each row.
     this.enter('index');
     await this.copyAllIndexes();
@@ -158,16 +163,16 @@ class Rebuild {
   }
 
   /** Retries until it succeeds. The projector continues between two tries. */
-  private async changeHands(copied: Position): Promise<void> {
+  private async changeHands(copied: Copied): Promise<void> {
     const giveUpAtMs = performance.now() + swapGiveUpMs;
-    let position = copied;
+    let reached = copied;
     for (let pauseMs = swapRetryInitialMs; ; pauseMs = Math.min(pauseMs * 2, swapRetryMaxMs)) {
       this.enter('catch up');
       await this.copyAllIndexes();
-      position = await this.closeGap(position);
+      reached = await this.closeGap(reached);
       this.enter('swap');
       try {
-        return await inTransaction(this.client, () => this.swap(position));
+        return await inTransaction(this.client, () => this.swap(reached));
       } catch (error) {
         if (!isHeldTooLong(error) || performance.now() > giveUpAtMs) throw error;
         // The streams that the transaction held back are rolled back with it.
@@ -178,14 +183,14 @@ class Rebuild {
   }
 
   /** In rounds, each shorter than the last, until few events come during one. */
-  private async closeGap(from: Position): Promise<Position> {
-    let position = from;
+  private async closeGap(from: Copied): Promise<Copied> {
+    let reached = from;
     for (let round = 1; round <= roundsMax; round++) {
       const before = this.eventsRead;
-      position = await this.catchUp(position);
+      reached = await this.catchUp(reached);
       if (this.eventsRead - before <= gapEventsMax) break;
     }
-    return position;
+    return reached;
   }
 
   /** Also those that a migration has created since. */
@@ -215,21 +220,21 @@ class Rebuild {
   }
 
   /**
-   * Applies the events after `position` up to the current end of the log, and reads the next page
+   * Applies the events after `from` up to the current end of the log, and reads the next page
    * meanwhile. It does not wait until nothing more arrives: with steady traffic that would never happen.
    */
-  private async catchUp(position: Position): Promise<Position> {
+  private async catchUp(from: Copied): Promise<Copied> {
     const end = await this.whileAway(() => this.options.store.lastPosition());
-    let reached = position;
-    let page = await this.read(position);
-    while (page.position > reached) {
+    let reached = from;
+    let page = await this.read(from);
+    while (page.position > reached.position) {
       const [following] = await Promise.all([
-        this.read(page.position),
+        this.read(page),
         inTransaction(this.client, () => this.apply(page)),
       ]);
-      reached = page.position;
+      reached = copiedIn(page);
       this.reportProgress();
-      if (reached >= end) break;
+      if (reached.position >= end) break;
       page = following;
     }
     return reached;
@@ -241,15 +246,16 @@ class Rebuild {
    * deadlock.
    * @throws HeldTooLong, or a timeout of PostgreSQL: see isHeldTooLong
    */
-  private async swap(position: Position): Promise<void> {
+  private async swap(copied: Copied): Promise<void> {
     const { client, projection } = this;
     await client.query(`SET LOCAL lock_timeout = ${holdMaxMs}`);
     const live = (await lockCheckpoint(client, projection.name)) ?? beginning;
     const releaseAtMs = performance.now() + holdMaxMs;
-    const reached =
-      live > position ? await this.closeLastGap(position, live, releaseAtMs) : position;
-    const anchoring = anchorAt(this.options.store, reached);
+    const { position, eventId } =
+      live > copied.position ? await this.closeLastGap(copied, live, releaseAtMs) : copied;
+    const anchoring = anchorAt(this.options.store, position);
     const anchor = await inTime(anchoring, releaseAtMs - performance.now());
+    if (eventId !== undefined && anchor?.eventId !== eventId) throw new EventsLost(position);
     const tables = projection.tables.map(({ name }) => name);
     await this.limitTo(releaseAtMs);
     await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
@@ -270,25 +276,21 @@ class Rebuild {
     await this.client.query(`SET LOCAL statement_timeout = ${leftMs}`);
   }
 
-  /** From `position` past `live`, in one page and in time. */
-  private async closeLastGap(
-    position: Position,
-    live: Position,
-    releaseAtMs: number,
-  ): Promise<Position> {
+  /** From what is copied past `live`, in one page and in time. */
+  private async closeLastGap(copied: Copied, live: Position, releaseAtMs: number): Promise<Copied> {
     const { streamPrefixes } = this.projection;
     const { store } = this.options;
-    let reached = position;
-    for (let events = 0; reached < live; ) {
-      const reading = store.readLog({ after: reached, streamPrefixes, pageMax: gapEventsMax });
-      const page = await inTime(reading, releaseAtMs - performance.now());
+    let reached = copied;
+    for (let events = 0; reached.position < live; ) {
+      const from = { ...afterOf(reached), streamPrefixes, pageMax: gapEventsMax };
+      const page = await inTime(store.readLog(from), releaseAtMs - performance.now());
       // The log ends before the checkpoint: it was restored from an older copy. The tables follow it.
-      if (page.position <= reached) break;
+      if (page.position <= reached.position) break;
       events += page.events.length;
       if (events > gapEventsMax) throw new HeldTooLong('too many events came meanwhile');
       await this.limitTo(releaseAtMs);
       await this.apply(page);
-      reached = page.position;
+      reached = copiedIn(page);
     }
     return reached;
   }
@@ -309,10 +311,10 @@ class Rebuild {
       await client.query(`ALTER INDEX ${counterpart.name} RENAME TO ${index.name}`);
   }
 
-  private read(after: Position): Promise<LogPage> {
+  private read(from: Copied): Promise<LogPage> {
     const { streamPrefixes } = this.projection;
     const { store, pageMax = defaultPageMax } = this.options;
-    return this.whileAway(() => store.readLog({ after, streamPrefixes, pageMax }));
+    return this.whileAway(() => store.readLog({ ...afterOf(from), streamPrefixes, pageMax }));
   }
 
   /** A copy that takes hours must not fail because the event store is unavailable for minutes. */
@@ -322,7 +324,8 @@ class Rebuild {
       try {
         return await ask();
       } catch (error) {
-        if (!isTransient(error) || performance.now() > giveUpAtMs) throw error;
+        const mayPass = isTransient(error) && !(error instanceof EventsLost);
+        if (!mayPass || performance.now() > giveUpAtMs) throw error;
         await delay(awayRetryMs);
       }
   }
@@ -349,6 +352,14 @@ class Rebuild {
   }
 }
 
+function copiedIn({ position, eventId }: LogPage): Copied {
+  return eventId === undefined ? { position } : { position, eventId };
+}
+
+function afterOf({ position: after, eventId: afterEventId }: Copied) {
+  return { after, afterEventId };
+}
+
 function shadowOf(table: string): string {
   return `${table}_rebuild`;
 }
@@ -370,6 +381,7 @@ async function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result
 const timeoutCodes = ['55P03', '57014'];
 
 function isHeldTooLong(error: unknown): boolean {
+  if (error instanceof EventsLost) return false;
   if (error instanceof HeldTooLong || error instanceof StoreUnavailable) return true;
   return timeoutCodes.includes(sqlStateOf(error));
 }
