@@ -224,6 +224,8 @@ export class ProjectionRunner implements LocalProgress {
       // First: while migrations are under way, its missing table says so. The checkpoint's table exists long before it is whole.
       await tables.open();
       const after = await readReached(client, this.name);
+      // Again: a rebuild may have replaced the quarantine and the checkpoint since. One that comes later moves the checkpoint.
+      await tables.open();
       const writer = new PageWriter(projection, client, tables, store, after);
       this.role = 'active';
       this.reached(after.position);

@@ -86,6 +86,28 @@ it('an event that cannot be read holds back its own stream and no other', async 
   ]);
 });
 
+it('a stream that a rebuild has held back while the projection began is held back', async () => {
+  await runner.stop();
+  const payment = await eaten();
+  let isRebuilt = false;
+  pool.on('acquire', (client) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    const isRead = (asked: unknown) =>
+      (asked as { readonly name?: unknown }).name === 'projection_checkpoints.read';
+    client.query = ((...args: unknown[]) => {
+      if (isRebuilt || !isRead(args[0])) return query(...args);
+      isRebuilt = true;
+      return rebuild(projections.payments, { store, pool }).then(() => query(...args));
+    }) as typeof client.query;
+  });
+  runner = start();
+  await reached();
+  expect(isRebuilt).toBe(true);
+  await appendEvents(store, payment.streamId, [paymentEvents.returned]);
+  await reached();
+  expect(await statusOf(payment)).toBe('PROCESSING');
+});
+
 it('a stream of another system with the name of ours stops nothing', async () => {
   await appendEvents(store, 'payment-1', [{ type: 'InvoicePaid', at, data: {} }]);
   await appendEvents(store, 'payment-2', [paymentEvents.queued]);
