@@ -110,6 +110,35 @@ describe('a payment without its message', () => {
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
   });
 
+  it('is found in a log that loses its end after it was checked and before it is read', async () => {
+    const read = await world.queue('4321');
+    await world.followLog();
+    const [event] = await world.store.readStream(`payment-${read.paymentId}`);
+    if (event === undefined) throw new Error('the payment has no event');
+    const paymentIds = Array.from({ length: 20 }, () => randomUUID());
+    const restored = memoryEventStore();
+    for (const paymentId of paymentIds)
+      await restored.append(`payment-${paymentId}`, 'noStream', [{ ...event, id: randomUUID() }]);
+    expect((await restored.lastPosition()) > event.position).toBe(true);
+    let store = world.store;
+    const executor = world.executor({
+      store: {
+        ...world.store,
+        readStream: (...args) => store.readStream(...args),
+        lastPosition: () => store.lastPosition(),
+        subscribe: (options) => {
+          store = restored;
+          return restored.subscribe(options);
+        },
+      },
+    });
+    executor.start();
+    const first = paymentIds[0] ?? '';
+    await until(() => world.pending(first), { timeoutMs });
+    await executor.stop();
+    await restored.close();
+  });
+
   it('is found in another log that comes with the connection that was lost', async () => {
     const read = await world.queue('4321');
     const restored = memoryEventStore();

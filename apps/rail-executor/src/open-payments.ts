@@ -27,6 +27,7 @@ import {
   type LogPage,
   type Position,
   type RecordedEvent,
+  type SubscribeOptions,
 } from '@pis/event-store';
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
@@ -87,9 +88,9 @@ export class OpenPayments {
     logOfReader.throwIfAborted();
     const stopping = new AbortController();
     const signal = AbortSignal.any([ending, logOfReader, stopping.signal]);
-    const after = await this.verifiedPlace();
+    const place = await this.verifiedPlace();
     const onConnection = this.reconnected(() => stopping.abort());
-    const pages = store.subscribe({ after, streamPrefixes, pageMax, signal, onConnection });
+    const pages = store.subscribe({ ...place, streamPrefixes, pageMax, signal, onConnection });
     try {
       for await (const events of batches(pages, gatherMs, signal)) {
         const last = events.at(-1);
@@ -140,7 +141,7 @@ export class OpenPayments {
   }
 
   /** The stored position, if the log has its event. Otherwise the beginning. */
-  private async verifiedPlace(): Promise<Position> {
+  private async verifiedPlace(): Promise<Pick<SubscribeOptions, 'after' | 'afterEventId'>> {
     const { rows } = await this.options.pool.query<PlaceRow>({
       name: 'rail-log-place',
       text: `SELECT position, event_id AS "eventId", stream_id AS "streamId", revision
@@ -148,10 +149,11 @@ export class OpenPayments {
       values: [reader],
     });
     const [place] = rows;
-    if (place === undefined) return beginning;
-    if (await this.isInLog(place)) return place.position;
+    if (place === undefined) return { after: beginning };
+    if (await this.isInLog(place))
+      return { after: place.position, afterEventId: place.eventId ?? undefined };
     await this.startOver(place.position);
-    return beginning;
+    return { after: beginning };
   }
 
   /** The place of an older release has no event. It only shows a log that ends before it. */
