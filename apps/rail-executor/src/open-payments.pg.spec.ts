@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
 import {
   type EventStore,
+  EventsLost,
+  type LogPage,
   memoryEventStore,
   postgresEventStore,
   sealedStore,
@@ -108,6 +110,18 @@ describe('a payment without its message', () => {
     await world.pool.query(`UPDATE rail_log_place SET ${changes}`);
     await world.followLog();
     expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
+  });
+
+  it('is not acted on from memory after the log has lost events, also if no connection was lost', async () => {
+    await world.queue('4321');
+    const subscribe = async function* () {
+      yield await Promise.reject<LogPage>(new EventsLost('1'));
+    };
+    let losses = 0;
+    const onLost = () => void (losses += 1);
+    const following = world.followLog({ store: { ...world.store, subscribe }, onLost });
+    await expect(following).rejects.toThrow(EventsLost);
+    expect(losses).toBe(1);
   });
 
   it('is found in a log that loses its end after it was checked and before it is read', async () => {

@@ -42,7 +42,7 @@ export interface OpenPaymentsOptions {
   readonly notices: Pick<StaffNotices, 'note'>;
   /** Resolves once the log was checked. The signal aborts when the log lacks what the executor has read. */
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
-  /** Called when the connection to the log is lost. */
+  /** Called when the connection to the log is lost, and when the log cannot be followed any more: it may have lost events. */
   readonly onLost?: () => void;
   readonly gatherMs?: number;
 }
@@ -101,6 +101,9 @@ export class OpenPayments {
         onKept(last.position);
         if (events.length >= pageMax) await pause(batchPauseMs, signal);
       }
+    } catch (error) {
+      this.options.onLost?.();
+      throw error;
     } finally {
       stopping.abort();
     }
