@@ -1,5 +1,6 @@
 /** What another executor does to the same rows of rail_pending at the same time. */
 import { randomUUID } from 'node:crypto';
+import { readPauses } from '@pis/bank-rails/connections';
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { PendingTransfers, type Transfer } from './pending-transfers.js';
@@ -63,6 +64,7 @@ describe.each([
     database = await createTestDatabase();
     pool = openTestPool(database.url, 8);
     for (const statement of before) await pool.query(statement);
+    await readPauses(pool, ['bank']);
     pending = new PendingTransfers(pool, Date.now);
     other = new PendingTransfers(pool, Date.now);
   });

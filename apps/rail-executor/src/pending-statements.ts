@@ -76,10 +76,15 @@ export const waitSql = `
 /**
  * Rows in one order, so that two executors that note the same payments cannot deadlock. What may have been sent
  * over one connection is never sent over another one. Nothing is noted for a connection that is paused, or that the
- * database does not know yet for restored or failed over: the first statement there shows it.
+ * database does not know yet for restored or failed over: the first statement there shows it. Nor for one without a row:
+ * the executor has seen its row, and a replica may lack it.
  */
 export const noteSql = `
-  WITH paused AS MATERIALIZED (${pausedSql}), noted AS (
+  WITH paused AS MATERIALIZED (
+    ${pausedSql}
+    UNION ALL SELECT given.name COLLATE "C" FROM unnest($7::text[]) AS given (name)
+     WHERE given.name NOT IN (SELECT connection FROM rail_connections)
+  ), noted AS (
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
     last_submission_at, submissions, overdue_at, deadline_at, connection)
   SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,

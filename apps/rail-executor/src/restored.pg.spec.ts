@@ -97,6 +97,21 @@ it('a payment that comes right after a restore or a failover waits, although the
   await expect(executor.checkBank('messages')).rejects.toThrow(paused);
 });
 
+it('a payment waits right after a failover to a replica that lacks the row of its connection', async () => {
+  const executor = world.executor({ banks });
+  await handle(executor, await world.queue('4321', 'OUTBOUND', 'RTP'));
+  const failOver = await dumpOf(world.pool);
+  await handle(executor, await world.queue('4321', 'OUTBOUND', 'RTP'));
+  await failOver();
+  await world.pool.query("DELETE FROM rail_connections WHERE connection = 'messages'");
+
+  const message = await world.queue('4321', 'OUTBOUND', 'RTP');
+  await handle(executor, message);
+  expect(await world.history(message.paymentId)).toEqual(['Queued']);
+  expect(await executed()).toBe(2);
+  await expect(executor.checkBank('messages')).rejects.toThrow(paused);
+});
+
 it('a claimed payment that is tried again right after a restore or a failover waits', async () => {
   const executor = world.executor({ banks });
   const message = await world.queue('4321', 'OUTBOUND', 'RTP');
