@@ -47,7 +47,7 @@ it('no recorded file is uploaded any more', async () => {
   await world.submit('4321');
   const put = () => Promise.reject(new BankUnavailable('away'));
   await world.open({ transport: { ...world.desk.transport(), put } }).rounds.outbound();
-  await world.pool.query('UPDATE ach_files SET upload_due_at = now()');
+  await world.pool.query("UPDATE ach_files SET upload_due_at = now() - interval '1 second'");
   await world.settle(world.open({ pool: pausedAfterLook() }));
   expect(await world.count('ach_files', "status = 'recorded'")).toBe(1);
   await expectSentAfterPause();
