@@ -39,7 +39,7 @@ afterEach(() => listener?.stop());
 async function startApp(fixture: DispatcherFixture, changes: object) {
   listener = new Listener({
     ...{ channels: [workChannel], connection: { connectionString: fixture.databaseUrl } },
-    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 },
+    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000, senders: fixture.pool },
   });
   listener.start();
   const tokens = [

@@ -2,13 +2,21 @@
  * LISTEN on a connection of its own, for all that wait for notifications in a process. PostgreSQL does not keep
  * notifications for a connection that is down, so those who wait also learn of each connection. They must still poll
  * occasionally: a connection may not notice that it lost a notification.
+ *
+ * A connection that listens may never hear anything: a pooler has lent its session to others, it leads to another
+ * database, or its server has silently vanished. So a notification is sent now and then on the connections of those
+ * whose work is announced, and must arrive here. No statement is under way here meanwhile: a pooler passes on what the
+ * session of a statement hears. Until the first one has arrived, and from one that does not on, nobody relies on notifications.
  */
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { backoffMs, pause } from './wake-up.js';
 
 const endTimeoutMs = 1_000;
 /** Costs a statement. The keepalive of TCP costs none, but the kernel of a hanging server answers it. */
 const checkEveryDefaultMs = 15_000;
+/** A notification that was sent, and has not arrived after this, does not arrive. */
+const arrivesWithinDefaultMs = 5_000;
 
 export interface ListenerOptions {
   readonly channels: readonly string[];
@@ -16,8 +24,16 @@ export interface ListenerOptions {
   readonly retryInitialMs: number;
   readonly retryMaxMs: number;
   readonly connectTimeoutMs: number;
-  /** How often the connection is used, so that a server that has silently vanished from it is noticed. */
+  /**
+   * The connections on which others notify, or connections to the same server: a notification is sent on them to prove
+   * that notifications arrive. Without them nothing is proven, and the listening connection itself is used now and then.
+   */
+  readonly senders?: { query(text: string, values: string[]): Promise<unknown> };
+  /** How often it is checked that notifications arrive, or at least that the server has not silently vanished. */
   readonly checkEveryMs?: number;
+  readonly arrivesWithinMs?: number;
+  /** Called when notifications turn out not to arrive although the connection listens, and when they do again. */
+  readonly onHearing?: (isHearing: boolean) => void;
 }
 
 export interface ChannelHandler {
@@ -25,6 +41,8 @@ export interface ChannelHandler {
   readonly onNotification: (payload: string) => void;
   /** Notifications arrive from now on. Those from before may be lost. */
   readonly onListening: () => void;
+  /** It is no longer proven that notifications arrive: do not wait for one. */
+  readonly onDoubt?: () => void;
 }
 
 export class Listener {
@@ -32,12 +50,30 @@ export class Listener {
   readonly #handlers = new Set<ChannelHandler>();
   #running: Promise<void> | null = null;
   #listening = false;
+  #isProven = false;
+  /** As told by onHearing. */
+  #isHearing = true;
+  /** Of this listener alone. */
+  readonly #proofs = `pis_proof_${randomUUID()}`;
+  #awaited: { readonly token: string; readonly arrived: () => void } | null = null;
 
   constructor(private readonly options: ListenerOptions) {}
 
-  /** Whether notifications arrive now. */
+  /** Whether the connection listens now. */
   get listening(): boolean {
     return this.#listening;
+  }
+
+  /** Whether the last notification that was sent as a proof has arrived. */
+  get isProven(): boolean {
+    return this.#isProven;
+  }
+
+  /** Something has failed that notifications depend on: they are not relied on before the next proof. */
+  doubt(): void {
+    if (!this.#isProven) return;
+    this.#isProven = false;
+    for (const handler of this.#handlers) handler.onDoubt?.();
   }
 
   /** @param handler of one of the listener's channels */
@@ -63,7 +99,9 @@ export class Listener {
   async #run(): Promise<void> {
     const { channels, retryInitialMs, retryMaxMs } = this.options;
     const { signal } = this.#stopping;
-    const listen = channels.map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`).join('; ');
+    const listen = [...channels, this.#proofs]
+      .map((channel) => `LISTEN ${pg.escapeIdentifier(channel)}`)
+      .join('; ');
     let failures = 0;
     while (!signal.aborted) {
       const client = this.#client();
@@ -73,10 +111,7 @@ export class Listener {
       client
         .on('error', end)
         .on('end', end)
-        .on('notification', ({ channel, payload = '' }) => {
-          for (const handler of this.#handlers)
-            if (handler.channel === channel) handler.onNotification(payload);
-        });
+        .on('notification', ({ channel, payload = '' }) => this.#notified(channel, payload));
       signal.addEventListener('abort', end);
       try {
         await unlessLost(
@@ -85,10 +120,12 @@ export class Listener {
         );
         this.#listening = !signal.aborted;
         for (const handler of this.#handlers) handler.onListening();
-        for (;;) {
+        for (let isNew = true; ; isNew = false) {
+          const isProven = await unlessLost(this.#prove(lost.signal), lost.signal);
+          // Fails if the server has silently vanished.
+          if (!isProven && !isNew) await unlessLost(client.query(listen), lost.signal);
           await pause(this.options.checkEveryMs ?? checkEveryDefaultMs, lost.signal);
           lost.signal.throwIfAborted();
-          await unlessLost(client.query(listen), lost.signal);
           // Not before: a connection that ends each time it listens is no success.
           failures = 0;
         }
@@ -96,10 +133,53 @@ export class Listener {
         failures += 1;
       }
       this.#listening = false;
+      this.doubt();
       signal.removeEventListener('abort', end);
       await endQuietly(client);
       await pause(backoffMs(failures, retryInitialMs, retryMaxMs), signal);
     }
+  }
+
+  #notified(channel: string, payload: string): void {
+    if (channel === this.#proofs) {
+      if (payload === this.#awaited?.token) this.#awaited.arrived();
+      return;
+    }
+    for (const handler of this.#handlers)
+      if (handler.channel === channel) handler.onNotification(payload);
+  }
+
+  /** @returns whether notifications arrive. Also false if none could be sent: then it is not known */
+  async #prove(lost: AbortSignal): Promise<boolean> {
+    const isArrived = await this.#arrives(lost);
+    if (lost.aborted) return false;
+    if (isArrived === true) this.#isProven = true;
+    else this.doubt();
+    if (isArrived !== null && isArrived !== this.#isHearing) {
+      this.#isHearing = isArrived;
+      this.options.onHearing?.(isArrived);
+    }
+    return isArrived === true;
+  }
+
+  /** Null if none could be sent. */
+  async #arrives(lost: AbortSignal): Promise<boolean | null> {
+    const { senders, arrivesWithinMs = arrivesWithinDefaultMs } = this.options;
+    if (senders === undefined) return null;
+    const token = randomUUID();
+    const arrived = Promise.withResolvers<true>();
+    this.#awaited = { token, arrived: () => arrived.resolve(true) };
+    try {
+      await senders.query('SELECT pg_notify($1, $2)', [this.#proofs, token]);
+    } catch {
+      return null;
+    }
+    const patience = new AbortController();
+    const ended = AbortSignal.any([patience.signal, lost]);
+    const late = pause(arrivesWithinMs, ended).then(() => false);
+    const isArrived = await Promise.race([arrived.promise, late]);
+    patience.abort();
+    return isArrived;
   }
 
   #client(): pg.Client {
@@ -117,13 +197,13 @@ export class Listener {
 }
 
 /** @throws when the connection is lost before the answer has come */
-async function unlessLost(answer: Promise<unknown>, lost: AbortSignal): Promise<void> {
+async function unlessLost<Answer>(answer: Promise<Answer>, lost: AbortSignal): Promise<Answer> {
   const cut = Promise.withResolvers<never>();
   const end = () => cut.reject(new Error('the connection was lost'));
   lost.addEventListener('abort', end);
   if (lost.aborted) end();
   try {
-    await Promise.race([answer, cut.promise]);
+    return await Promise.race([answer, cut.promise]);
   } finally {
     lost.removeEventListener('abort', end);
   }

@@ -21,7 +21,7 @@ describe('wake-ups of loops that wait for work', () => {
     listener = new Listener({
       channels: ['other', workChannel],
       connection: { connectionString: database.url },
-      ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 10_000 },
+      ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 10_000, senders: operator },
     });
     wakeUps = new WakeUps(listener, pauses);
   });
@@ -32,7 +32,7 @@ describe('wake-ups of loops that wait for work', () => {
   });
 
   const rung = () => kinds.map((kind) => wakeUps.for(kind).bell.rung);
-  const listening = () => until(() => listener.listening, limit);
+  const listening = () => until(() => listener.isProven, limit);
 
   it.each<[WorkKind, string]>([
     ['audit', 'UPDATE audit_tree SET checkpoint_wanted = true'],
@@ -95,12 +95,13 @@ describe('wake-ups of loops that wait for work', () => {
       channels: [workChannel],
       connection: { connectionString: proxy.url },
       ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 200, checkEveryMs: 20 },
+      ...{ senders: operator, arrivesWithinMs: 100 },
     });
     const loops = new WakeUps(behindProxy, pauses);
     const { bell, idleMs } = loops.for('exports');
     try {
       behindProxy.start();
-      await until(() => behindProxy.listening, limit);
+      await until(() => behindProxy.isProven, limit);
       proxy.silent = true;
       await until(() => !behindProxy.listening, limit);
       expect(idleMs()).toBe(pauses.idleWithoutListenMs);

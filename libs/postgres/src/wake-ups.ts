@@ -1,7 +1,7 @@
 /**
  * Wake-ups of loops whose work other processes leave in tables: triggers notify `workChannel` of the kind of work. They
- * are hints. A loop that has nothing to do looks for work again after a while, and more often while no notifications
- * arrive.
+ * are hints. A loop that has nothing to do looks for work again after a while, and more often while it is not proven that
+ * notifications arrive.
  */
 import type { Listener } from './listener.js';
 import { Bell } from './wake-up.js';
@@ -12,7 +12,7 @@ export type WorkKind = 'audit' | 'exports' | 'replays';
 export const workChannel = 'pis_work';
 
 export interface WakeUpsLimits {
-  /** How often a loop without work looks for some, with and without notifications. */
+  /** How often a loop without work looks for some while it is proven that notifications arrive, and otherwise. */
   readonly idleMs: number;
   readonly idleWithoutListenMs: number;
 }
@@ -33,12 +33,14 @@ export class WakeUps {
     private readonly listener: Listener,
     private readonly limits = usualLimits,
   ) {
+    const ringAll = () => {
+      for (const bell of this.#bells.values()) bell.ring();
+    };
     listener.add({
       channel: workChannel,
       onNotification: (kind) => this.#bells.get(kind)?.ring(),
-      onListening: () => {
-        for (const bell of this.#bells.values()) bell.ring();
-      },
+      onListening: ringAll,
+      onDoubt: ringAll,
     });
   }
 
@@ -51,6 +53,6 @@ export class WakeUps {
     const bell = this.#bells.get(kind) ?? new Bell();
     this.#bells.set(kind, bell);
     const { idleMs, idleWithoutListenMs } = this.limits;
-    return { bell, idleMs: () => (this.listener.listening ? idleMs : idleWithoutListenMs) };
+    return { bell, idleMs: () => (this.listener.isProven ? idleMs : idleWithoutListenMs) };
   }
 }

@@ -58,6 +58,10 @@ const STORE_POOL = Symbol('StorePool');
 
 const listenerLimits = { retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 } as const;
 
+const notHeard =
+  'notifications of PostgreSQL do not arrive, so this process polls more often: behind a pooler in transaction mode, ' +
+  'DATABASE_DIRECT_URL must name the server';
+
 /** The default of 10 ms uses one percent of a core even in an idle process. */
 const eventLoopSampleMs = 250;
 
@@ -97,6 +101,11 @@ export class PlatformModule
       channels: [eventsChannel, workChannel],
       connection: { connectionString: directUrlOf(config, databaseUrl) },
       ...listenerLimits,
+      senders: storePool,
+      onHearing(isHearing) {
+        if (isHearing) logger.info('notifications of PostgreSQL arrive again');
+        else logger.warn(notHeard);
+      },
     });
     const rawStore = await createEventStore(config, storePool, listener, keyring, openStore);
     const guarded = gate.guardStore(rawStore);

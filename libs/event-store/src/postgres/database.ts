@@ -18,24 +18,35 @@ export type Query = <Row>(statement: Statement, values: readonly unknown[]) => P
 /**
  * Everything sent through it may be sent twice: reads, and appends, whose event ids make them
  * idempotent. That is why a lost connection may be answered by one more try.
+ * @param onFailure called when a connection is lost or PostgreSQL is unavailable
  */
-export function database(pool: pg.Pool, queryTimeoutMs: number): Query {
+export function database(
+  pool: pg.Pool,
+  queryTimeoutMs: number,
+  onFailure: () => void = () => undefined,
+): Query {
   const once = async <Row>({ name, text }: Statement, values: readonly unknown[]) => {
     // query_timeout ends the connection; it does not cover the wait for a free one, `within` does.
     const config = { name, text, values: [...values], query_timeout: queryTimeoutMs };
     const result = await within(pool.query(config), queryTimeoutMs);
     return result.rows as Row[];
   };
+  const failed = (error: unknown) => {
+    const reason = classified(error);
+    if (reason instanceof StoreUnavailable) onFailure();
+    return reason;
+  };
   return async <Row>(statement: Statement, values: readonly unknown[]) => {
     try {
       return await once<Row>(statement, values);
     } catch (error) {
-      if (!isBrokenConnection(error)) throw classified(error);
+      if (!isBrokenConnection(error)) throw failed(error);
+      onFailure();
     }
     try {
       return await once<Row>(statement, values);
     } catch (error) {
-      throw classified(error);
+      throw failed(error);
     }
   };
 }

@@ -1,9 +1,14 @@
 /** The cost of idle subscriptions, and what they find without notifications. */
 import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import { Listener } from '@pis/postgres';
 import type pg from 'pg';
 import type { EventStore } from '../port.js';
 import { eventToAppend, follow, testTimeoutMs, unique } from '../testing/conformance-kit.js';
-import { type PostgresEventStoreOptions, postgresEventStore } from './postgres-event-store.js';
+import {
+  eventsChannel,
+  type PostgresEventStoreOptions,
+  postgresEventStore,
+} from './postgres-event-store.js';
 import * as statements from './statements.js';
 
 const timeoutMs = 20_000;
@@ -22,6 +27,12 @@ describe('subscriptions to the log in PostgreSQL', () => {
     await pool.end();
     await database.drop();
   });
+
+  const listenerOn = (connectionString: string) =>
+    new Listener({
+      ...{ channels: [eventsChannel], connection: { connectionString }, senders: pool },
+      ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 10_000, checkEveryMs: 3_600_000 },
+    });
 
   /** Counts the statements that the store sends, by name. */
   function open(options: Partial<PostgresEventStoreOptions>): ReadonlyMap<string, number> {
@@ -71,6 +82,42 @@ describe('subscriptions to the log in PostgreSQL', () => {
   );
 
   it(
+    'do not query the head of the log while notifications are proven to arrive',
+    async () => {
+      const listener = listenerOn(database.url);
+      const sent = open({ listener, pollIntervalMs: 1, pollWithoutListenIntervalMs: 1 });
+      const looks = () => sent.get(statements.readHead.name) ?? 0;
+      const follower = follow(store, { after: '' });
+      const elsewhere = postgresEventStore({ pool });
+      const seen = async () => {
+        const count = follower.events.length + 1;
+        await elsewhere.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
+        await until(() => follower.events.length === count, { timeoutMs });
+      };
+      await until(() => listener.isProven, { timeoutMs });
+      // The last poll that was due before.
+      await until(
+        async () => {
+          const before = looks();
+          await seen();
+          return looks() === before;
+        },
+        { timeoutMs },
+      );
+      const before = looks();
+      for (let count = 1; count <= 20; count += 1) await seen();
+      expect(looks()).toBe(before);
+      // As after a statement that has failed.
+      listener.doubt();
+      await until(() => looks() > before + 10, { timeoutMs });
+      await follower.stop();
+      await elsewhere.close();
+      await listener.stop();
+    },
+    testTimeoutMs,
+  );
+
+  it(
     'read the log once for an append of another process, and not at all for one of this process',
     async () => {
       const sent = open({});
@@ -109,7 +156,9 @@ describe('subscriptions to the log in PostgreSQL', () => {
     async () => {
       const elsewhere = new URL(database.url);
       elsewhere.pathname = '/postgres';
-      open({ pollIntervalMs: 50, listenConnectionString: elsewhere.href });
+      // It listens, and nothing that is sent arrives there.
+      const listener = listenerOn(elsewhere.href);
+      open({ listener, pollIntervalMs: 50, pollProvenIntervalMs: 3_600_000 });
       const category = unique();
       const follower = follow(store, { after: '', streamPrefixes: [`${category}-`] });
       const writer = postgresEventStore({ pool });
@@ -117,8 +166,10 @@ describe('subscriptions to the log in PostgreSQL', () => {
         await writer.append(`${category}-${count}`, 'noStream', [eventToAppend()]);
         await until(() => follower.events.length === count, { timeoutMs });
       }
+      expect([listener.listening, listener.isProven]).toEqual([true, false]);
       await follower.stop();
       await writer.close();
+      await listener.stop();
     },
     testTimeoutMs,
   );

@@ -1,4 +1,5 @@
 /** The head of the log while polls answer late. */
+import { jest } from '@jest/globals';
 import { until } from '@pis/local-servers/testing';
 import { type LogPage, type Position, beginning } from '../port.js';
 import { eventToAppend } from '../testing/conformance-kit.js';
@@ -165,6 +166,41 @@ describe('the known head of the log', () => {
     head.appended(before, [first, second]);
     head.forget();
     expect(pageAfter(first)).toBeNull();
+  });
+
+  it('polls at once when notifications may be missing, however long the interval is', async () => {
+    let polled = 0;
+    const seldom = new LogHead({
+      own: { eventsMax: 3, bytesMax: 1_000_000 },
+      readHead: () => Promise.resolve(at((polled += 1))),
+      intervalMs: () => 3_600_000,
+    });
+    seldom.start();
+    for (let count = 1; count <= 3; count += 1) {
+      const { rung } = seldom.bell;
+      seldom.pollNow();
+      await until(() => seldom.bell.rung === rung + 1, { timeoutMs });
+    }
+    expect(polled).toBe(3);
+    seldom.stop();
+  });
+
+  it('wakes for a notification during an append that hangs', () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] });
+    try {
+      void head.whileAppending(() => Promise.withResolvers<void>().promise);
+      const { rung } = head.bell;
+      head.notified(at(7));
+      jest.advanceTimersByTime(1_000);
+      head.notified(at(8));
+      expect(head.bell.rung).toBe(rung);
+      jest.advanceTimersByTime(1_000);
+      expect(head.bell.rung).toBe(rung + 1);
+      head.reached(at(8));
+      expect(head.bell.rung).toBe(rung + 1);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('wakes for a notification during an append when the append has ended', async () => {

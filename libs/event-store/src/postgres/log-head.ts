@@ -1,7 +1,7 @@
 /**
  * How far the log is known to reach, for all subscriptions of a store: it wakes them when there is more to read, and only
  * then. An append of this process is known before its notification arrives, and a notification may be lost, so the head is
- * also polled. With a page read for each subscription and each notification, an idle process queried PostgreSQL many times
+ * also polled: seldom while it is proven that notifications arrive. With a page read for each subscription and each notification, an idle process queried PostgreSQL many times
  * a second for nothing, and a busy one read everything twice.
  *
  * It also has the last events that this process has appended, so that its subscriptions need not read back what was
@@ -10,7 +10,7 @@
  * lost. So does a new subscription: it may have
  * come because the log was restored from an older backup, without some of these events.
  */
-import { Bell, pause } from '@pis/postgres';
+import { Bell } from '@pis/postgres';
 import type { SubscribedPage } from '../paged-subscription.js';
 import {
   type LogPage,
@@ -29,8 +29,13 @@ export interface LogHeadOptions {
   readonly own: RecentEventsLimits;
 }
 
+/** Notifications that are heard during an append wait for its end, but not longer than this. */
+const withheldMaxMs = 2_000;
+
 export class LogHead {
   readonly bell = new Bell();
+  /** Ends the wait for the next poll. */
+  readonly #poll = new Bell();
   readonly #stopping = new AbortController();
   #own: RecentEvents | null = null;
   #running: Promise<void> | null = null;
@@ -42,6 +47,7 @@ export class LogHead {
   #losses = 0;
   /** Heard during an append. */
   #notified: Position = beginning;
+  #withheld: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: LogHeadOptions) {}
 
@@ -53,6 +59,12 @@ export class LogHead {
   /** The result of a read that is under way is ignored. */
   stop(): void {
     this.#stopping.abort();
+    clearTimeout(this.#withheld);
+  }
+
+  /** Polls now, and asks for the interval again: notifications may be missing. */
+  pollNow(): void {
+    this.#poll.ring();
   }
 
   /** An event is committed at this position. So are all before it: positions are in the order of commit. */
@@ -122,12 +134,16 @@ export class LogHead {
 
   /** A notification. That of an append under way here often comes before its answer, which has the events as well. */
   notified(position: Position): void {
-    if (!this.#isAppending) this.reached(position);
-    else if (position > this.#notified) this.#notified = position;
+    if (!this.#isAppending) {
+      this.reached(position);
+      return;
+    }
+    if (position > this.#notified) this.#notified = position;
+    this.#withheld ??= setTimeout(() => this.#release(), withheldMaxMs).unref();
   }
 
   /**
-   * Notifications during the append take effect once it is answered, or when the next poll finds what they tell. Its callers
+   * Notifications during the append take effect once it is answered, or after withheldMaxMs. Its callers
    * go first: an API should not answer its client after the followers of the log, who have more to do. One append at a time.
    */
   async whileAppending<Answer>(append: () => Promise<Answer>): Promise<Answer> {
@@ -137,11 +153,17 @@ export class LogHead {
     } finally {
       setImmediate(() => {
         this.#isAppending = false;
-        const position = this.#notified;
-        this.#notified = beginning;
-        this.reached(position);
+        this.#release();
       });
     }
+  }
+
+  #release(): void {
+    clearTimeout(this.#withheld);
+    this.#withheld = undefined;
+    const position = this.#notified;
+    this.#notified = beginning;
+    this.reached(position);
   }
 
   /** The log may have anything by now: an append has an unknown outcome, or notifications were lost. */
@@ -159,9 +181,11 @@ export class LogHead {
   async #run(): Promise<void> {
     const { readHead, intervalMs } = this.options;
     const { signal } = this.#stopping;
+    let { rung } = this.#poll;
     for (;;) {
-      await pause(intervalMs(), signal);
+      await this.#poll.wait(rung, intervalMs(), signal);
       if (signal.aborted) return;
+      rung = this.#poll.rung;
       const before = this.#known;
       const head = await readHead().catch(() => null);
       if (head === null) {

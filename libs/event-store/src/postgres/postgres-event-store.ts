@@ -51,7 +51,11 @@ export interface PostgresEventStoreLimits extends AppendQueueLimits, StreamLoade
   /** Events of this process that its subscriptions need not read back, and their approximate size, at most. */
   readonly ownEventsMax: number;
   readonly ownBytesMax: number;
-  /** How often the head of the log is polled with and without notifications. */
+  /**
+   * How often the head of the log is polled: while it is proven that notifications arrive, while the listening connection
+   * alone is there, and without it.
+   */
+  readonly pollProvenIntervalMs: number;
   readonly pollIntervalMs: number;
   readonly pollWithoutListenIntervalMs: number;
   /** How often each subscription polls by itself, regardless of the known head of the log. */
@@ -72,6 +76,7 @@ export const postgresEventStoreLimits: PostgresEventStoreLimits = {
   pagePositionsMax: 5_000,
   ownEventsMax: 1_000,
   ownBytesMax: 4_000_000,
+  pollProvenIntervalMs: 15_000,
   pollIntervalMs: 2_000,
   pollWithoutListenIntervalMs: 200,
   subscriptionPollIntervalMs: 60_000,
@@ -86,12 +91,15 @@ export function postgresEventStore({
   ...given
 }: PostgresEventStoreOptions): EventStore {
   const limits = { ...postgresEventStoreLimits, ...given };
-  const query = database(pool, limits.queryTimeoutMs);
+  // A server that does not answer may have been replaced, and the listener may still listen to it.
+  const query = database(pool, limits.queryTimeoutMs, () => listener.doubt());
   const closing = new AbortController();
   const head = new LogHead({
     readHead: () => lastPosition(query),
-    intervalMs: () =>
-      listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs,
+    intervalMs() {
+      if (listener.isProven) return limits.pollProvenIntervalMs;
+      return listener.listening ? limits.pollIntervalMs : limits.pollWithoutListenIntervalMs;
+    },
     own: { eventsMax: limits.ownEventsMax, bytesMax: limits.ownBytesMax },
   });
   const commits = new AppendQueue(
@@ -126,6 +134,7 @@ export function postgresEventStore({
     channel: eventsChannel,
     onNotification: (position) => head.notified(positionOf(position)),
     onListening: () => head.listens(),
+    onDoubt: () => head.pollNow(),
   };
   listener.add(handler);
   const opened = () => {

@@ -60,7 +60,7 @@ export async function startOnTestPlatform(
   logWatch.start();
   const listener = new Listener({
     ...{ channels: [workChannel], connection: { connectionString: database.url } },
-    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 },
+    ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000, senders: pool },
   });
   listener.start();
   const providers = [
