@@ -2,11 +2,11 @@ import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
 import { Traffic } from './traffic.js';
 import { WaitingRoom } from './waiting-room.js';
 
+const pollMaxMs = 500;
 const limits = {
   batchMax: 10,
   dueEndpointsMax: 10,
   leaseMs: 60_000,
-  pollMaxMs: 500,
   postponeMs: 100,
 };
 const trafficLimits = {
@@ -58,6 +58,7 @@ function claimsFrom(endpointIds: readonly string[]) {
     }),
     atWork: new Set(),
     now: () => new Date(),
+    pollMs: () => pollMaxMs,
     limits,
   });
   return { claims, rooms, traffic };
@@ -66,7 +67,7 @@ function claimsFrom(endpointIds: readonly string[]) {
 describe('A pass over due deliveries', () => {
   it('sends no claim to the database while nothing is due', async () => {
     const { claims, rooms } = claimsFrom([]);
-    expect(await claims.pass()).toEqual({ works: [], waitMs: limits.pollMaxMs });
+    expect(await claims.pass()).toEqual({ works: [], waitMs: pollMaxMs });
     expect(rooms).toEqual([]);
   });
 

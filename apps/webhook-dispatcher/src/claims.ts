@@ -21,11 +21,12 @@ export interface ClaimsDeps {
   /** Ids of the deliveries that are leased to this process. */
   readonly atWork: ReadonlySet<string>;
   readonly now: () => Date;
+  /** The longest time until the next pass. */
+  readonly pollMs: () => number;
   readonly limits: {
     readonly batchMax: number;
     readonly dueEndpointsMax: number;
     readonly leaseMs: number;
-    readonly pollMaxMs: number;
     readonly postponeMs: number;
   };
 }
@@ -184,10 +185,10 @@ export class Claims {
   }
 
   private waitMs(wasRefused: boolean, time: Date, nextDueAt: Date | null): number {
-    const { limits, traffic } = this.deps;
+    const { limits, traffic, pollMs } = this.deps;
     // Other dispatchers have just leased the due deliveries.
     if (wasRefused) return limits.postponeMs;
     const untilDueMs = nextDueAt === null ? Infinity : nextDueAt.getTime() - time.getTime();
-    return Math.max(1, Math.min(limits.pollMaxMs, untilDueMs, traffic.opensInMs()));
+    return Math.max(1, Math.min(pollMs(), untilDueMs, traffic.opensInMs()));
   }
 }

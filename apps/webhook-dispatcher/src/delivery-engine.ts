@@ -11,7 +11,7 @@
  * free again only when the outcome is recorded, so the engine stops while the database is unavailable
  * and forgets nothing. Only the table survives the process.
  */
-import { Bell, GroupCommit, isDataError, pause } from '@pis/postgres';
+import { GroupCommit, isDataError, pause, type WakeUp } from '@pis/postgres';
 import {
   type DecidedDelivery,
   type Delivery,
@@ -25,10 +25,13 @@ import { resultOf } from './attempt.js';
 import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
 import { endExpiredWindows } from './expired-windows.js';
 import { FanOutWriter, type FanOutWriterDeps } from './fan-out-writer.js';
+import { TableWatch, type TableWatchOptions } from './table-watch.js';
 import type { OwnedEndpoint, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 
-export interface EngineLimits extends WaitingRoomLimits {
+type WatchLimits = TableWatchOptions['limits'];
+
+export interface EngineLimits extends WaitingRoomLimits, WatchLimits {
   /** The most rows in one statement. */
   readonly batchMax: number;
   /** The most endpoints with due deliveries that one pass considers. */
@@ -37,8 +40,6 @@ export interface EngineLimits extends WaitingRoomLimits {
   readonly leaseMs: number;
   /** How long after the lease was taken the attempt may begin. */
   readonly beginWithinMs: number;
-  /** The longest time until rows of other dispatchers are noticed. */
-  readonly pollMaxMs: number;
   /** The pause before a delivery for which no attempt could be made, and its endpoint, are tried again. */
   readonly postponeMs: number;
   /** Deliveries of a disabled endpoint that one statement checks for an ended window. */
@@ -74,6 +75,10 @@ export interface EngineDeps {
     signal: AbortSignal,
   ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
+  /** Rung when other processes may have left due deliveries, see TableWatch. */
+  readonly wakeUp?: WakeUp;
+  /** Rings it in all processes. */
+  readonly tellOthers?: () => Promise<void>;
   /** The shortest retry window. */
   readonly windowMinMs: number;
   /** @param about the delivery, if the error concerns one */
@@ -92,7 +97,7 @@ export class DeliveryEngine {
   private readonly fanOuts: FanOutWriter;
   private readonly claims: Claims;
   private readonly records: GroupCommit<DecidedDelivery, undefined>;
-  private readonly bell = new Bell();
+  private readonly watch: TableWatch;
   private readonly stopping = new AbortController();
   private readonly cutting = new AbortController();
   private loop: Promise<void> = Promise.resolve();
@@ -104,7 +109,14 @@ export class DeliveryEngine {
     this.waiting = new WaitingRoom(limits);
     this.fanOuts = new FanOutWriter(deps);
     const { waiting, atWork } = this;
-    this.claims = new Claims({ ...deps, waiting, atWork });
+    this.watch = new TableWatch({
+      ...{ limits, wakeUp: deps.wakeUp },
+      tellOthers: deps.tellOthers ?? (() => Promise.resolve()),
+      onFailure: (error) =>
+        deps.logError(error, 'other dispatchers could not be told of deliveries'),
+    });
+    const pollMs = () => this.watch.pollMs();
+    this.claims = new Claims({ ...deps, waiting, atWork, pollMs });
     this.records = new GroupCommit({
       write: async (decided) => {
         await table.record(decided);
@@ -124,10 +136,12 @@ export class DeliveryEngine {
     this.stopping.abort();
     this.giveAllBack();
     const { shutdownGraceMs, shutdownRecordMs } = this.deps.limits;
-    if (await this.isIdleWithin(shutdownGraceMs)) return;
-    this.cutting.abort();
-    // A delivery that is not recorded by then is retried when its lease ends.
-    await this.isIdleWithin(shutdownRecordMs);
+    if (!(await this.isIdleWithin(shutdownGraceMs))) {
+      this.cutting.abort();
+      // A delivery that is not recorded by then is retried when its lease ends.
+      await this.isIdleWithin(shutdownRecordMs);
+    }
+    this.watch.stop();
   }
 
   private async isIdleWithin(limitMs: number): Promise<boolean> {
@@ -151,6 +165,7 @@ export class DeliveryEngine {
    */
   async deliver(fanOut: FanOut): Promise<void> {
     const { organizationId } = fanOut;
+    if (fanOut.receivers.length > 0) this.watch.noticed();
     const places = fanOut.receivers.map((receiver) =>
       this.placeFor({ ...receiver, organizationId }),
     );
@@ -236,7 +251,12 @@ export class DeliveryEngine {
   /** Returns a lease. */
   private release({ delivery }: ClaimedWork): void {
     const released = this.record({ delivery, outcome: { kind: 'released', notBefore: null } });
-    this.track(released.finally(() => this.ended(delivery.id)));
+    this.track(
+      released.finally(() => {
+        this.watch.tellOthers();
+        this.ended(delivery.id);
+      }),
+    );
   }
 
   /** This process does nothing more under the lease. */
@@ -270,13 +290,15 @@ export class DeliveryEngine {
   /** An attempt to the endpoint has made room. */
   private refill(endpointId: string): void {
     this.admit();
-    if (this.claims.wants(endpointId)) this.bell.ring();
+    if (this.claims.wants(endpointId)) this.watch.bell.ring();
   }
 
   /** The table has, or may have, more due deliveries of the endpoint. */
   expectMore(endpointId: string): void {
     this.claims.expect(endpointId);
-    if (this.claims.wants(endpointId)) this.bell.ring();
+    this.watch.noticed();
+    this.watch.tellOthers();
+    if (this.claims.wants(endpointId)) this.watch.bell.ring();
   }
 
   /** Tracks work that has begun. Never rejects. */
@@ -291,7 +313,10 @@ export class DeliveryEngine {
     for (let tries = 0; ; tries += 1)
       try {
         await this.records.add(decided);
-        if (this.isDueBeforePoll(decided.outcome)) this.bell.ring();
+        if (this.isDueBeforePoll(decided.outcome)) {
+          this.watch.bell.ring();
+          this.watch.tellOthers();
+        }
         return;
       } catch (error) {
         // At a shutdown, or when the row itself is faulty, the delivery is retried when its lease ends.
@@ -311,7 +336,7 @@ export class DeliveryEngine {
   /** Whether the next attempt is due before the loop wakes up by itself. */
   private isDueBeforePoll(outcome: Outcome): boolean {
     if (outcome.kind !== 'retry') return false;
-    return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.deps.limits.pollMaxMs;
+    return outcome.nextAttemptAt.getTime() - this.deps.now().getTime() < this.watch.pollIdleMs();
   }
 
   private async decide(ticket: Ticket, work: ClaimedWork): Promise<Outcome> {
@@ -337,6 +362,7 @@ export class DeliveryEngine {
       logError(error, 'a delivery could not be attempted', idsOf(delivery));
       // What else is due for the endpoint would fail alike: it is not claimed meanwhile.
       this.traffic.close(delivery.endpointId, limits.postponeMs);
+      this.watch.tellOthers();
       return { kind: 'released', notBefore: new Date(now().getTime() + limits.postponeMs) };
     }
   }
@@ -351,16 +377,17 @@ export class DeliveryEngine {
   }
 
   private async run(): Promise<void> {
-    const { limits, logError } = this.deps;
+    const { logError } = this.deps;
+    const { bell } = this.watch;
     let failures = 0;
     while (!this.stopping.signal.aborted)
       try {
-        const { rung } = this.bell;
+        const { rung } = bell;
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
         for (const work of works) this.begin(work);
-        if (waitMs > 0)
-          await this.bell.wait(rung, Math.min(waitMs, limits.pollMaxMs), this.stopping.signal);
+        if (waitMs > 0) await bell.wait(rung, waitMs, this.stopping.signal);
+        if (bell.rung !== rung) this.watch.noticed();
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');
         await pause(this.errorPauseMs(failures), this.stopping.signal);

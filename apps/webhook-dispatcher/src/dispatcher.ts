@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { Bell, type WakeUp } from '@pis/postgres';
+import { Bell, notifyOfWork, type WakeUp } from '@pis/postgres';
 import { eventsQuery } from '@pis/read-models';
 import {
   type DispatcherConfig,
@@ -58,6 +58,8 @@ export interface DispatcherOptions {
   readonly metrics: Registry;
   /** Rung when a replay was requested. Without it the dispatcher looks for replays every two seconds. */
   readonly replaysWakeUp?: WakeUp;
+  /** Rung when deliveries may be due in the table. Without it the dispatcher looks at the table every two seconds. */
+  readonly deliveriesWakeUp?: WakeUp;
   /** UUID of this process in its leases. A new one when absent. */
   readonly owner?: string;
   /** The clock of schedule, leases and signatures. The system's when absent. */
@@ -275,7 +277,7 @@ function maintenanceOf(
 }
 
 function createEngine(
-  { config, logger }: DispatcherOptions,
+  { config, logger, pool, deliveriesWakeUp: wakeUp }: DispatcherOptions,
   parts: Pick<EngineDeps, 'table' | 'traffic' | 'now'> & {
     readonly attemptDeps: AttemptDeps;
     readonly limits: Partial<EngineLimits>;
@@ -284,6 +286,7 @@ function createEngine(
   const { attemptDeps, limits, ...others } = parts;
   return new DeliveryEngine({
     ...others,
+    ...(wakeUp !== undefined && { wakeUp, tellOthers: () => notifyOfWork(pool, 'deliveries') }),
     // The engine calls this from whatever has freed a slot.
     attempt: (delivery, mayBegin, signal) =>
       inTraceOf(delivery.traceparent, () =>

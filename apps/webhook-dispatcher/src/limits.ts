@@ -102,6 +102,8 @@ export const dispatcherLimits = {
     /** Part of the lease's margin. The rest covers the response and its record. */
     beginWithinMs: 9_000,
     pollMaxMs: 2_000,
+    busyForMs: 60_000,
+    tellEveryMs: 10_000,
     postponeMs: 1_000,
     expiredBatchMax: 1_000,
     disabledRecheckMs: 10_000,

@@ -57,6 +57,7 @@ export class WebhookDispatcherModule implements OnApplicationBootstrap, BeforeAp
             createDispatcher({
               ...{ config, ...receivers, store, keyring, pool, logger, metrics },
               replaysWakeUp: wakeUps.for('replays'),
+              deliveriesWakeUp: wakeUps.for('deliveries'),
               ownHosts: [...ownHosts(config), ...(await hostsOfBanks(config))],
             }),
         },

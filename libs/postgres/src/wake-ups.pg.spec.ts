@@ -2,7 +2,7 @@ import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers
 import pg from 'pg';
 import { Listener } from './listener.js';
 import { silenceable } from './testing/silent-proxy.js';
-import { workChannel, type WorkKind, WakeUps } from './wake-ups.js';
+import { notifyOfWork, workChannel, type WorkKind, WakeUps } from './wake-ups.js';
 
 const limit = { timeoutMs: 20_000 };
 const pauses = { idleMs: 3_600_000, idleWithoutListenMs: 1 };
@@ -115,6 +115,16 @@ describe('wake-ups of loops that wait for work', () => {
       await behindProxy.stop();
       proxy.close();
     }
+  });
+
+  it('come from another process that announces work', async () => {
+    rung();
+    listener.start();
+    await listening();
+    const before = rung();
+    await notifyOfWork(operator, 'exports');
+    await until(() => rung()[1] !== before[1], limit);
+    expect(rung()).toEqual(before.map((count, index) => count + (index === 1 ? 1 : 0)));
   });
 
   it('do not come in a storm while each connection ends at once', async () => {

@@ -6,8 +6,11 @@
 import type { Listener } from './listener.js';
 import { Bell } from './wake-up.js';
 
-/** The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. */
-export type WorkKind = 'audit' | 'exports' | 'replays';
+/**
+ * The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. Deliveries have none: whoever
+ * leaves some to others says so, and not each row.
+ */
+export type WorkKind = 'audit' | 'deliveries' | 'exports' | 'replays';
 
 export const workChannel = 'pis_work';
 
@@ -18,6 +21,14 @@ export interface WakeUpsLimits {
 }
 
 const usualLimits: WakeUpsLimits = { idleMs: 15_000, idleWithoutListenMs: 2_000 };
+
+/** Wakes the loops of this work in all processes. */
+export async function notifyOfWork(
+  db: { query(text: string, values: string[]): Promise<unknown> },
+  kind: WorkKind,
+): Promise<void> {
+  await db.query('SELECT pg_notify($1, $2)', [workChannel, kind]);
+}
 
 /** Of one loop. */
 export interface WakeUp {

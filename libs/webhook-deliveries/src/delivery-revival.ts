@@ -6,8 +6,10 @@
  * - A finished delivery is pending again.
  * - The window ends when a new one would, or later.
  * - All changes are part of one transaction of the caller, if it has one.
+ * - Dispatchers are woken for a delivery that was requested. A replay has a dispatcher of its own.
  */
 import { streamIdOf } from '@pis/domain';
+import { workChannel, type WorkKind } from '@pis/postgres';
 import {
   type EnvelopeSource,
   paymentEnvelope,
@@ -41,6 +43,10 @@ export interface RevivalOptions {
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
   is_replay, attempts, created_at, next_attempt_at, window_ends_at, last_status, last_error`;
 
+/** Once a transaction, however many rows there are. */
+const wakingUnless = (isReplay: string) =>
+  `CASE WHEN NOT ${isReplay} THEN pg_notify('${workChannel}', '${'deliveries' satisfies WorkKind}') END`;
+
 const statements = {
   // Locks in the same order as the dispatchers, so that there is no deadlock. The request is counted, so that a
   // dispatcher that has leased the delivery knows that a failure is not final, whatever the clocks say. With its
@@ -59,7 +65,7 @@ const statements = {
         body = COALESCE(d.body, (SELECT f.body FROM webhook_fan_outs f
           WHERE f.event_id = d.event_id AND f.occurred_at = d.occurred_at LIMIT 1), wanted.body)
       FROM pending JOIN wanted USING (id)
-      WHERE d.id = pending.id RETURNING d.id`,
+      WHERE d.id = pending.id RETURNING d.id, ${wakingUnless('$3')}`,
   revive: `
     WITH wanted AS MATERIALIZED (
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[],
@@ -83,7 +89,7 @@ const statements = {
               WHERE event_id = w.event_id AND occurred_at = w.occurred_at LIMIT 1) o ON true
         WHERE $11 OR f.id IS NOT NULL
         ORDER BY w.id
-      ON CONFLICT (id) DO NOTHING RETURNING id`,
+      ON CONFLICT (id) DO NOTHING RETURNING id, ${wakingUnless('$11')}`,
 } as const;
 
 /**
