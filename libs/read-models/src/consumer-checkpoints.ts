@@ -17,35 +17,52 @@ export interface ReaderCheckpoint {
 
 export type Transport = 'embedded' | 'kafka';
 
+export interface CheckpointsOfStore {
+  readonly checkpoints: readonly ReaderCheckpoint[];
+  /** The event store that the database belongs to. Null before the first. */
+  readonly storeId: string | null;
+}
+
 /** @throws StoreUnavailable */
 export async function readCheckpoints(db: pg.Pool): Promise<readonly ReaderCheckpoint[]> {
+  return (await readCheckpointsOfStore(db)).checkpoints;
+}
+
+/** In one statement: the monitoring of the log reads them every few seconds. @throws StoreUnavailable */
+export async function readCheckpointsOfStore(db: pg.Pool): Promise<CheckpointsOfStore> {
   const { rows } = await orUnavailable(() =>
     db.query<{
-      reader: string;
+      storeId: string | null;
+      reader: string | null;
       position: string;
       eventId: string | null;
       streamId: string | null;
       revision: number | null;
       generation: number;
-    }>(
-      `SELECT consumer_group AS reader, position, event_id AS "eventId", stream_id AS "streamId", revision,
+    }>({
+      name: 'checkpoints-of-store',
+      text: `SELECT store.id AS "storeId", reader, position, event_id AS "eventId", stream_id AS "streamId", revision,
            generation
-         FROM consumer_checkpoints
-       UNION ALL
-       SELECT 'projection:' || name, position, event_id, stream_id, revision, 0
-         FROM projection_checkpoints
-       ORDER BY 1`,
-    ),
+         FROM (SELECT (SELECT store_id FROM store_binding) AS id) store
+         LEFT JOIN (
+           SELECT consumer_group AS reader, position, event_id, stream_id, revision, generation
+             FROM consumer_checkpoints
+           UNION ALL
+           SELECT 'projection:' || name, position, event_id, stream_id, revision, 0
+             FROM projection_checkpoints) checkpoints ON true
+        ORDER BY reader`,
+    }),
   );
-  return rows.map(({ reader, position, generation, eventId, streamId, revision }) => ({
-    reader,
-    position,
-    generation,
-    anchor:
-      eventId === null || streamId === null || revision === null
-        ? null
-        : { position, eventId, streamId, revision },
-  }));
+  const checkpoints = rows.flatMap(
+    ({ reader, position, generation, eventId, streamId, revision }): ReaderCheckpoint[] => {
+      // Without checkpoints there is one row, for the store alone.
+      if (reader === null) return [];
+      const hasEvent = eventId !== null && streamId !== null && revision !== null;
+      const anchor = hasEvent ? { position, eventId, streamId, revision } : null;
+      return [{ reader, position, generation, anchor }];
+    },
+  );
+  return { checkpoints, storeId: rows[0]?.storeId ?? null };
 }
 
 interface Place {

@@ -240,6 +240,42 @@ describe('on PostgreSQL', () => {
     }
   });
 
+  it('each check sends one statement to the database, besides its read of the log', async () => {
+    await bind();
+    const sent: string[] = [];
+    const counting = new Proxy(pool, {
+      get(target, property) {
+        const value: unknown = Reflect.get(target, property, target);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]): unknown => {
+          if (property === 'query') sent.push(JSON.stringify(args[0]));
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+    let reads = 0;
+    const counted: EventStore = {
+      ...store,
+      readStream(...args) {
+        reads += 1;
+        return store.readStream(...args);
+      },
+    };
+    const watching = new LogWatch({
+      store: counted,
+      pool: counting,
+      metrics: new Registry(),
+      logger: createLogger('test', 'silent'),
+      limits: { everyMs: 1, againMs: 1, triesMax: 1 },
+    });
+    watching.start();
+    await until(() => reads >= 10, { timeoutMs });
+    await watching.stop();
+    watching.check();
+    // Without checkpoints a check reads the binding of the store alone.
+    expect(sent).toHaveLength(reads);
+  });
+
   it('all readers pause while the store is not the one that the database belongs to', async () => {
     await bind();
     watch.start();

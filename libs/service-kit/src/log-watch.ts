@@ -18,11 +18,15 @@ import {
   type SubscribeOptions,
 } from '@pis/event-store';
 import { Bell, pause } from '@pis/postgres';
-import { type ReaderCheckpoint, readCheckpoints } from '@pis/read-models';
+import {
+  type CheckpointsOfStore,
+  type ReaderCheckpoint,
+  readCheckpointsOfStore,
+} from '@pis/read-models';
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from './logging.js';
-import { isStoreOfDatabase } from './store-binding.js';
+import { isStore } from './store-binding.js';
 
 export interface LogWatchLimits {
   readonly everyMs: number;
@@ -184,20 +188,20 @@ export class LogWatch {
   private async findShort(): Promise<readonly string[]> {
     const { signal } = this.stopping;
     for (let tries = 1; ; tries += 1) {
-      const checkpoints = await readCheckpoints(this.options.pool);
-      this.followMoves(checkpoints);
-      const short = await this.missing(checkpoints);
+      const found = await readCheckpointsOfStore(this.options.pool);
+      this.followMoves(found.checkpoints);
+      const short = await this.missing(found);
       if (short.length === 0 || tries >= this.limits.triesMax || signal.aborted) return short;
       await pause(this.limits.againMs, signal);
     }
   }
 
-  private async missing(checkpoints: readonly ReaderCheckpoint[]): Promise<readonly string[]> {
+  private async missing({ checkpoints, storeId }: CheckpointsOfStore): Promise<readonly string[]> {
     const { store } = this.options;
     // Side by side, so that the store reads both streams with one query.
     const [short, isSame] = await Promise.all([
       shortReaders(store, checkpoints),
-      isStoreOfDatabase(this.options),
+      isStore(store, storeId),
     ]);
     return isSame ? short : [otherStore, ...short];
   }

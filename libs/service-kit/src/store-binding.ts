@@ -84,10 +84,15 @@ export async function isStoreOfDatabase({
   store,
   pool,
 }: Pick<BindingOptions, 'store' | 'pool'>): Promise<boolean> {
-  const [storeOfDatabase, binding] = await Promise.all([
-    databaseBinding({ pool }),
-    bindingOf(store),
-  ]);
+  return isStore(store, await databaseBinding({ pool }));
+}
+
+/**
+ * False if a database that belongs to the store of this ID belongs to another one than this.
+ * @throws StoreUnavailable
+ */
+export async function isStore(store: EventStore, storeOfDatabase: string | null): Promise<boolean> {
+  const binding = await bindingOf(store);
   return storeOfDatabase === null || storeOfDatabase === binding?.storeId;
 }
 
