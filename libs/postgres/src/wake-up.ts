@@ -56,3 +56,15 @@ export function backoffMs(attempt: number, initialMs: number, maxMs: number): nu
   const fullMs = Math.min(maxMs, initialMs * 2 ** Math.min(attempt, 20));
   return fullMs * (0.5 + Math.random() / 2);
 }
+
+/** A timer may end this much too early. */
+const earlyMaxMs = 5;
+
+/**
+ * Milliseconds until the next of the times at which everything in this process that happens at this interval happens. A
+ * processor that sleeps is woken once for all of it, and what is queried at the same time can share a statement.
+ */
+export function untilNextMs(everyMs: number): number {
+  const restMs = everyMs - (performance.now() % everyMs);
+  return restMs < Math.min(earlyMaxMs, everyMs / 2) ? restMs + everyMs : restMs;
+}

@@ -10,6 +10,7 @@ import {
   until,
 } from '@pis/local-servers/testing';
 import type pg from 'pg';
+import { directoryProjection } from './directory.projection.js';
 import { migrate } from './migrate.js';
 import { paymentsProjection } from './payments.projection.js';
 import { projectionProgress } from './projection-progress.js';
@@ -283,6 +284,36 @@ describe('a projection', () => {
     expect(() => runner.check()).toThrow(/PaymentProcessing: revision 1 after nothing/);
     expect(await rowOf(pool, later)).toBeUndefined();
     expect(await runner.lag()).toBe(3);
+  });
+
+  it('reads the log for its lag only when something was appended, with one look for all projections', async () => {
+    const pool = openPool();
+    let [reads, looks] = [0, 0];
+    const counting: EventStore = {
+      ...store,
+      readLog(options) {
+        reads += 1;
+        return store.readLog(options);
+      },
+      lastPosition() {
+        looks += 1;
+        return store.lastPosition();
+      },
+    };
+    const runners = [paymentsProjection, directoryProjection].map(
+      (projection) => new ProjectionRunner({ projection, store: counting, pool }),
+    );
+    const lags = () => Promise.all(runners.map((runner) => runner.lag()));
+    expect(await lags()).toEqual([0, 0]);
+    const before = reads;
+    for (let times = 0; times < 3; times += 1) expect(await lags()).toEqual([0, 0]);
+    expect(reads).toBe(before);
+    expect(looks).toBe(4);
+    await queuePayment(store, at);
+    expect(await lags()).toEqual([1, 0]);
+    // Of another stream.
+    expect(reads).toBeGreaterThan(before);
+    expect(await lags()).toEqual([1, 0]);
   });
 
   it('lags behind events that follow pages without any of its own', async () => {

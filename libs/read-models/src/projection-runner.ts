@@ -82,6 +82,15 @@ const quietMs = 150;
 /** Events counted for the lag, at most. A longer lag is reported as this number. */
 const lagMax = 1_000;
 
+const ends = new WeakMap<object, Promise<Position>>();
+
+/** The projections of a process that ask at the same time share an answer. @throws StoreUnavailable */
+function endOfLog(store: Pick<EventStore, 'lastPosition'>): Promise<Position> {
+  const asked = ends.get(store) ?? store.lastPosition().finally(() => ends.delete(store));
+  ends.set(store, asked);
+  return asked;
+}
+
 export class ProjectionRunner implements LocalProgress {
   private role: ProjectionRole = 'standby';
   private position: Position = beginning;
@@ -91,6 +100,8 @@ export class ProjectionRunner implements LocalProgress {
   private readonly awaited = new Bell();
   private readonly ending = new AbortController();
   private running: Promise<void> | undefined;
+  /** A position after which the log had no event for the projection, up to this end. */
+  private caughtUp: { readonly after: Position; readonly end: Position } | null = null;
 
   constructor(private readonly options: ProjectionRunnerOptions) {}
 
@@ -131,9 +142,15 @@ export class ProjectionRunner implements LocalProgress {
    */
   async lag(): Promise<number> {
     const { store, pool, projection } = this.options;
+    const end = await endOfLog(store);
     const after = this.isActive ? this.position : await readCheckpoint(pool, this.name);
+    // Nothing was appended since: an idle system saves the page.
+    if (this.caughtUp?.after === after && this.caughtUp.end === end) return 0;
     const { streamPrefixes } = projection;
-    return countEvents(store, { after, streamPrefixes, max: lagMax, pagesMax: countPagesMax });
+    const options = { after, streamPrefixes, max: lagMax, pagesMax: countPagesMax };
+    const events = await countEvents(store, options);
+    this.caughtUp = events === 0 ? { after, end } : null;
+    return events;
   }
 
   /** The time of the oldest event that is not yet in the tables. Null when there is none. @throws StoreUnavailable */

@@ -64,20 +64,20 @@ describe('two projectors in one process', () => {
     const measured = await startOnTestPlatform({ module: Measured });
     const oldest = async () =>
       /^pis_projection_oldest_event_seconds.* (.*)$/m.exec(await measured.metrics.metrics())?.[1];
-    const { readLog } = measured.store;
+    const { readLog, lastPosition } = measured.store;
     const hang = Promise.withResolvers<never>();
     const reading = (change: () => Promise<never>) =>
-      Object.assign(measured.store, { readLog: change });
+      Object.assign(measured.store, { readLog: change, lastPosition: change });
     try {
       expect(await oldest()).toBe('0');
       reading(() => Promise.reject(new Error('away')));
       await until(async () => (await oldest()) === 'Nan', { timeoutMs });
-      Object.assign(measured.store, { readLog });
+      Object.assign(measured.store, { readLog, lastPosition });
       await until(async () => (await oldest()) === '0', { timeoutMs });
       reading(() => hang.promise);
       await until(async () => (await oldest()) === 'Nan', { timeoutMs });
     } finally {
-      Object.assign(measured.store, { readLog });
+      Object.assign(measured.store, { readLog, lastPosition });
       hang.reject(new Error('away'));
       await measured.close();
     }

@@ -9,6 +9,7 @@ import type {
   OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { EventStore } from '@pis/event-store';
+import { untilNextMs } from '@pis/postgres';
 import { type Projection, projectionReader, ProjectionRunner } from '@pis/read-models';
 import type pg from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
@@ -18,7 +19,7 @@ import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
 import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
 
-/** How often the lag is measured. Each projection reads pages of the log for it, also in an idle system. */
+/** How often the lag is measured. Each projection reads pages of the log for it, unless nothing was appended. */
 const lagIntervalDefaultMs = 30_000;
 
 /** The only provider in the module of a projector. */
@@ -75,11 +76,19 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
   onApplicationBootstrap(): void {
     this.health.register(`projection:${this.runner.name}`, () => this.runner.check());
     this.runner.start();
-    this.lagTimer = setInterval(() => void this.measure(), this.lagIntervalMs).unref();
+    this.measureLater();
+  }
+
+  /** At the same time as the other projections of this process: they ask for the end of the log together. */
+  private measureLater(): void {
+    this.lagTimer = setTimeout(() => {
+      this.measureLater();
+      void this.measure();
+    }, untilNextMs(this.lagIntervalMs)).unref();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.lagTimer);
+    clearTimeout(this.lagTimer);
     await this.runner.stop();
   }
 
