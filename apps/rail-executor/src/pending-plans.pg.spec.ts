@@ -21,5 +21,5 @@ describePlansOfQueue('rail_pending', {
   'look at those left': lookSql,
   'lease of due ones': leaseSql('deadline_at'),
   'lease of overdue ones': leaseSql('overdue_at'),
-  next: nextSql('deadline_at'),
+  next: nextSql,
 });

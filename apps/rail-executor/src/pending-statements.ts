@@ -167,12 +167,19 @@ export const leaseSql = (due: DueColumn) => `
    WHERE p.payment_id = ANY (ARRAY(SELECT payment_id FROM due))
   RETURNING ${columns}`;
 
-/** Null without rows. `greatest` must not be used here: it ignores null, and an empty table is due at 0. */
-export const nextSql = (due: DueColumn) => `
-  SELECT (extract(epoch FROM min(n.at) - now()) * 1000)::float8 AS ms
-    FROM unnest($1::text[]) AS c (name) CROSS JOIN LATERAL (
-      SELECT min(${due}) AS at FROM rail_pending
-       WHERE connection = c.name AND ${due} IS NOT NULL) n`;
+/**
+ * For several looks at a time. Null without rows. `greatest` must not be used here: it ignores null, and an empty table is
+ * due at 0.
+ */
+export const nextSql = `
+  SELECT c.look, (extract(epoch FROM min(CASE c.due
+           WHEN 'deadline_at' THEN (SELECT min(deadline_at) FROM rail_pending
+                                     WHERE connection = c.name AND deadline_at IS NOT NULL)
+           WHEN 'overdue_at' THEN (SELECT min(overdue_at) FROM rail_pending
+                                    WHERE connection = c.name AND overdue_at IS NOT NULL)
+           END) - now()) * 1000)::float8 AS ms
+    FROM unnest($1::int[], $2::text[], $3::text[]) AS c (look, due, name)
+   GROUP BY c.look`;
 
 /** A tenth more or less, so that payments that failed together are not retried together. */
 export function jittered(ms: number): number {

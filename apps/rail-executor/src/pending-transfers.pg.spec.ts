@@ -31,7 +31,8 @@ async function pauses() {
   return new Map(rows.map(({ id, ...row }) => [id, row]));
 }
 
-it('payments that wait at the same time are written together', async () => {
+/** The pool, and how many statements were sent through it. */
+function counted(): { readonly counting: pg.Pool; readonly statements: () => number } {
   let statements = 0;
   const counting = new Proxy(pool, {
     get(target, property) {
@@ -43,13 +44,42 @@ it('payments that wait at the same time are written together', async () => {
       };
     },
   });
+  return { counting, statements: () => statements };
+}
+
+it('the loops of all connections ask together when their next payment is due, and each is told its own', async () => {
+  await pool.query(
+    `INSERT INTO rail_pending (payment_id, reference, rail, stage, connection, submitted_at, deadline_at, overdue_at)
+     SELECT gen_random_uuid(), 'R' || connection || deadline, 'ACH', 'submitted', connection, now(),
+            now() + deadline * interval '1 second', now() + overdue * interval '1 second'
+       FROM (VALUES ('a', 3600, NULL), ('a', 7200, -60), ('b', -60, 10800), ('b', 60, 14400))
+         AS row (connection, deadline, overdue)`,
+  );
+  const { counting, statements } = counted();
+  const pending = new PendingTransfers(counting, Date.now);
+  const inSeconds = await Promise.all([
+    pending.nextDueInMs(['a']),
+    pending.nextOverdueInMs(['a']),
+    pending.nextDueInMs(['b']),
+    pending.nextOverdueInMs(['b']),
+    pending.nextDueInMs(['a', 'b']),
+    pending.nextOverdueInMs(['c']),
+    pending.nextDueInMs(['c', 'a']),
+  ]);
+  expect(statements()).toBe(1);
+  const hours = inSeconds.map((ms) => (ms === null ? null : Math.ceil(ms / 3_600_000)));
+  expect(hours).toEqual([1, 0, 0, 3, 0, null, 1]);
+});
+
+it('payments that wait at the same time are written together', async () => {
+  const { counting, statements } = counted();
   const pending = new PendingTransfers(counting, Date.now);
   const transfers = Array.from({ length: 100 }, transfer);
   const waits = transfers.map((one, index) =>
     pending.wait(one, { initialMs: (index + 1) * 60_000, maxMs: 6_000_000, isExact: true }),
   );
   expect(new Set(await Promise.all(waits))).toEqual(new Set([0]));
-  expect(statements).toBe(1);
+  expect(statements()).toBe(1);
   const set = await pauses();
   for (const [index, { paymentId }] of transfers.entries())
     expect(set.get(paymentId)).toEqual({ ms: (index + 1) * 60_000, attempts: 1 });

@@ -11,6 +11,7 @@
  * payment, or a part of it, shows that: the row is kept, and what it knows beyond the stream is used. While
  * the log lacks what the executor's checkpoint stands on, no row is handled at all.
  */
+import { GroupCommit } from '@pis/postgres';
 import type pg from 'pg';
 import { unknownConnection } from './banks.js';
 import { type Backoff, type Noted, PendingBatches, type Transfer } from './pending-batches.js';
@@ -50,9 +51,20 @@ export interface Change {
 /** How long the rows of completed payments are collected before one statement deletes them. */
 export const completedPauseMs = 100;
 
+/** When the next row of these connections is due. */
+interface Look {
+  readonly due: DueColumn;
+  readonly connections: readonly string[];
+}
+
+/** Looks that share a statement. */
+const looksMax = 100;
+
 export class PendingTransfers {
   private readonly listeners = new Set<(change: Change) => void>();
   private readonly batches: PendingBatches;
+  /** The loops of all connections look together. */
+  private readonly looks: GroupCommit<Look, number | null>;
   private completedIds = new Set<string>();
   private completedTimer: NodeJS.Timeout | undefined;
 
@@ -63,6 +75,11 @@ export class PendingTransfers {
     private readonly pauseMs: number = completedPauseMs,
   ) {
     this.batches = new PendingBatches(pool, clock);
+    this.looks = new GroupCommit({
+      write: (looks) => this.nextInMs(looks),
+      batchMax: looksMax,
+      isItemsFault: () => false,
+    });
   }
 
   /**
@@ -225,12 +242,12 @@ export class PendingTransfers {
 
   /** Milliseconds until the next row is due, null when there is none. */
   nextDueInMs(connections: readonly string[]): Promise<number | null> {
-    return this.nextInMs('deadline_at', connections);
+    return this.looks.add({ due: 'deadline_at', connections });
   }
 
   /** Milliseconds until the next row may be overdue, null when none may. */
   nextOverdueInMs(connections: readonly string[]): Promise<number | null> {
-    return this.nextInMs('overdue_at', connections);
+    return this.looks.add({ due: 'overdue_at', connections });
   }
 
   /** Hands a row over to its connection, unless another one may have the payment. It is due at once. */
@@ -277,13 +294,23 @@ export class PendingTransfers {
     return rows.map(pendingTransfer);
   }
 
-  private async nextInMs(due: DueColumn, connections: readonly string[]): Promise<number | null> {
-    const { rows } = await this.pool.query<{ ms: number | null }>({
-      name: `rail-pending-next-${due}`,
-      text: nextSql(due),
-      values: [connections],
+  private async nextInMs(looks: readonly Look[]): Promise<readonly (number | null)[]> {
+    const asked = looks.flatMap(({ due, connections }, look) =>
+      connections.map((connection) => ({ look, due, connection })),
+    );
+    const { rows } = await this.pool.query<{ look: number; ms: number | null }>({
+      name: 'rail-pending-next',
+      text: nextSql,
+      values: [
+        asked.map(({ look }) => look),
+        asked.map(({ due }) => due),
+        asked.map(({ connection }) => connection),
+      ],
     });
-    const ms = rows[0]?.ms ?? null;
-    return ms === null ? null : Math.max(0, Math.ceil(ms));
+    const found = new Map(rows.map(({ look, ms }) => [look, ms]));
+    return looks.map((_, look) => {
+      const ms = found.get(look) ?? null;
+      return ms === null ? null : Math.max(0, Math.ceil(ms));
+    });
   }
 }

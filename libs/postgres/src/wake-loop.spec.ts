@@ -64,6 +64,29 @@ describe('a loop that waits to be woken', () => {
     await asking.loop.stop(5_000);
   });
 
+  it('polls at the same time as all loops of its interval, and no less often', async () => {
+    jest.useFakeTimers();
+    try {
+      const begun: number[][] = [[], []];
+      const [first, second] = begun.map((times) =>
+        loopOf({
+          pollMs: () => 1_000,
+          round: () => Promise.resolve((times.push(performance.now()), null)),
+        }),
+      );
+      first?.loop.start();
+      await jest.advanceTimersByTimeAsync(300);
+      second?.loop.start();
+      await jest.advanceTimersByTimeAsync(4_000);
+      const [ofFirst = [], ofSecond = []] = begun;
+      expect(ofFirst.length).toBeGreaterThanOrEqual(5);
+      expect(ofSecond.slice(1)).toEqual(ofFirst.slice(1));
+      await Promise.all([first?.loop.stop(1), second?.loop.stop(1)]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('continues after failures and reports their beginning and end', async () => {
     let rounds = 0;
     const { loop, reported } = loopOf({

@@ -1,5 +1,5 @@
 /** A loop that works, then waits for a wake-up, for the time that the round asked for, or for its poll interval. */
-import { Bell, pause } from './wake-up.js';
+import { Bell, pause, untilNextMs } from './wake-up.js';
 
 export interface WakeLoopOptions {
   /**
@@ -60,7 +60,7 @@ export class WakeLoop {
       try {
         const nextInMs = await round(wentWell);
         wentWell();
-        const longestMs = pollMs();
+        const longestMs = untilNextMs(pollMs());
         await this.bell.wait(rung, Math.min(nextInMs ?? longestMs, longestMs), signal);
       } catch (error) {
         if (failures === 0) onFailure(error);
