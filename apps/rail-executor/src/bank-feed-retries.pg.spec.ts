@@ -134,8 +134,9 @@ it('is retried without a pause between batches only while some fit', async () =>
   for (const { reference } of payments) await world.report(reference, 'confirmed');
   const store: EventStore = { ...world.store, readStream: () => Promise.resolve([]) };
   const blind = world.executor({ store });
-  for (let times = 0; times < 2; times += 1) {
-    expect(await blind.feedRound()).toBeNull();
+  // What is due and cannot be recorded is looked at again soon: another executor may have it, and die.
+  for (const nextInMs of [null, 5_000]) {
+    expect(await blind.feedRound()).toBe(nextInMs);
     await world.makeNotificationsDue();
   }
   const executor = world.executor();
@@ -143,6 +144,22 @@ it('is retried without a pause between batches only while some fit', async () =>
   await executor.feedRound();
   for (const { paymentId } of payments) expect(await world.history(paymentId)).toEqual(completed);
   expect(await world.count('rail_notifications')).toBe(0);
+});
+
+it('is retried when it is due, by a loop that has nothing else to do', async () => {
+  const { paymentId, reference } = await submitted();
+  await world.report(reference, 'confirmed');
+  await settle(world.executor({ store: lagging(paymentId, 0) }));
+  await world.pool.query(
+    `UPDATE rail_notified_references SET due_at = now() + interval '1 hour', leased_until = NULL`,
+  );
+  const executor = world.executor();
+  const inMs = await executor.feedRound();
+  expect(inMs).toBeGreaterThan(3_000_000);
+  expect(inMs).toBeLessThanOrEqual(3_600_000);
+  // Only on request.
+  await world.pool.query(`UPDATE rail_notified_references SET due_at = 'infinity'`);
+  expect(await executor.feedRound()).toBeNull();
 });
 
 describe('a notification that contradicts its payment', () => {

@@ -31,6 +31,9 @@ const pageMax = 200;
 /** Pages of unrecorded notifications that are searched at a time. */
 const unrecordedPagesMax = 20;
 
+/** What is due, and was not recorded, may be leased to an executor that has died. */
+const dueAgainMs = 5_000;
+
 /** A scan ends after this, with what it has read. */
 const scanMaxMs = 60_000;
 
@@ -56,7 +59,8 @@ export class BankFeed {
   }
 
   /**
-   * One page, and one batch of due notifications. Returns 0 when there may be more at once, otherwise null.
+   * One page, and one batch of due notifications. Returns the milliseconds until there may be more, null when that is not
+   * known.
    * @throws BankUnavailable, BankRefused, StoreUnavailable, connection errors: stored notifications stay stored
    */
   async round(): Promise<number | null> {
@@ -67,7 +71,8 @@ export class BankFeed {
     if (wasTaken) this.options.onReports?.();
     const isFull = (place.isDue || wasTaken) && (await this.recordDue());
     if ('failure' in taken) throw taken.failure;
-    return isFull || taken.isFull ? 0 : null;
+    if (isFull || taken.isFull) return 0;
+    return place.isDue ? dueAgainMs : place.nextDueInMs;
   }
 
   /**

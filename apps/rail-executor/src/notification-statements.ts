@@ -10,7 +10,13 @@ export const placeSql = `
          EXISTS (SELECT FROM rail_notified_references WHERE feed = $1 AND tries = 0 AND due_at <= now())
            OR EXISTS (
              SELECT FROM rail_notified_references WHERE feed = $1 AND tries > 0 AND due_at <= now())
-           AS "isDue"`;
+           AS "isDue",
+         (extract(epoch FROM least(
+            (SELECT min(due_at) FROM rail_notified_references
+              WHERE feed = $1 AND tries = 0 AND due_at > now() AND due_at < 'infinity'),
+            (SELECT min(due_at) FROM rail_notified_references
+              WHERE feed = $1 AND tries > 0 AND due_at > now() AND due_at < 'infinity'))
+            - now()) * 1000)::float8 AS "nextDueInMs"`;
 
 /**
  * The row lock of `moved` makes executors store pages one at a time, so arrivals are numbered in the feed's

@@ -64,6 +64,8 @@ export interface FeedPlace {
   /** The feed is not read further until fewer references are untried. */
   readonly isBackedUp: boolean;
   readonly isDue: boolean;
+  /** When the next one is due that is not due now, milliseconds; null without one. */
+  readonly nextDueInMs: number | null;
 }
 
 /** References of one claim that are tried for the first time. */
@@ -102,7 +104,7 @@ export class NotificationTable {
       text: placeSql,
       values: [this.feed, feedBeginning, backlogMax],
     });
-    return rows[0] ?? { cursor: feedBeginning, isBackedUp: false, isDue: false };
+    return rows[0] ?? { cursor: feedBeginning, isBackedUp: false, isDue: false, nextDueInMs: null };
   }
 
   /**

@@ -4,6 +4,7 @@ import { directBankConnection } from '@pis/bank-rails';
 import { fileArchive } from '@pis/bank-rails/connections';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { until } from '@pis/local-servers/testing';
+import { Bell } from '@pis/postgres';
 import {
   EVENT_STORE,
   Health,
@@ -16,6 +17,7 @@ import {
   MetricsRegistry,
   PG_POOL,
   type RailsConfig,
+  WAKE_UPS,
 } from '@pis/service-kit';
 import { PaymentQueuedController } from './payment-queued.controller.js';
 import { BANKS, onlyBank, RailExecutorModule } from './rail-executor.module.js';
@@ -46,6 +48,7 @@ describe('the executor as a Nest module', () => {
       provide(LOGGER, world.logger),
       provide(HEALTH, health),
       provide(METRICS, metrics),
+      provide(WAKE_UPS, { for: () => ({ bell: new Bell(), idleMs: () => 1 }) }),
     ];
     class Platform {}
     Module({ providers: platform, exports: platform.map((given) => given.provide) })(Platform);

@@ -17,6 +17,7 @@ import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { paymentRails } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
+import type { WakeUps } from '@pis/postgres';
 import {
   ConfigurationError,
   EVENT_STORE,
@@ -30,6 +31,7 @@ import {
   METRICS,
   type MetricsRegistry,
   PG_POOL,
+  WAKE_UPS,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { achGauges } from './ach-metrics.js';
@@ -97,6 +99,7 @@ export class RailExecutorModule
             banks: readonly NamedConnection[],
             logger: Logger,
             logWatch: LogWatch,
+            wakeUps: WakeUps,
           ) => {
             const review = configuredReview(config, pool);
             if (config.PIS_ENVIRONMENT === 'production' && review.isEmpty)
@@ -114,9 +117,10 @@ export class RailExecutorModule
               staff: staffChannels(config),
               logger,
               sameLog: (ending) => logWatch.sameLog('rail-executor', ending),
+              notificationsWakeUp: wakeUps.for('bankNotifications'),
             });
           },
-          inject: [EVENT_STORE, KEYRING, PG_POOL, BANKS, LOGGER, LOG_WATCH],
+          inject: [EVENT_STORE, KEYRING, PG_POOL, BANKS, LOGGER, LOG_WATCH, WAKE_UPS],
         },
       ],
     };

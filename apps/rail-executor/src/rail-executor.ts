@@ -12,7 +12,7 @@ import {
   type ProcessConfig,
   type RailsConfig,
 } from '@pis/service-kit';
-import { WakeLoop, type WakeLoopOptions } from '@pis/postgres';
+import { Bell, type WakeUp, WakeLoop, type WakeLoopOptions } from '@pis/postgres';
 import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankDesk } from './bank-desk.js';
@@ -46,6 +46,8 @@ export interface RailExecutorOptions {
    * no loop does anything.
    */
   readonly sameLog?: OpenPaymentsOptions['sameLog'];
+  /** Rung when notifications are to be tried again. Without it the feed of an idle bank is looked at every 5 s. */
+  readonly notificationsWakeUp?: WakeUp;
 }
 
 const queued = 'payment.queued';
@@ -56,7 +58,11 @@ interface Poll {
   readonly busyMs: number;
   readonly idleMs: number;
 }
-/** Of the bank's feed. Its connection calls when there is something new, unless another process has fetched it. */
+/**
+ * Of the bank's feed. Its connection calls when there is something new, unless another process has fetched it, and that
+ * one records it. The loop looks by itself when a notification is to be tried again, so it may look more seldom where a
+ * bell rings for those that are wanted earlier.
+ */
 const feedPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
 /** Of the feed of a connection that does not call. */
 const silentFeedPoll = {
@@ -74,6 +80,8 @@ const logPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
 const othersPoll: Poll = { busyMs: 60_000, idleMs: 60_000 };
 /** Of the loops of a connection that takes no rail: only payments of older releases go over it. */
 const formerPoll: Poll = { busyMs: 15_000, idleMs: 15_000 };
+/** For waits that only a bell ends. */
+const hourMs = 3_600_000;
 /** How long the process counts as busy after the last payment or notification. */
 const busyForMs = 60_000;
 const retryInitialMs = 100;
@@ -101,6 +109,8 @@ export class RailExecutor {
   private readonly staff: StaffDigests;
   private readonly activity: Activity;
   private readonly loops: readonly WakeLoop[];
+  private readonly feeds: readonly WakeLoop[];
+  private readonly notificationsBell: Bell;
   private readonly endListening: readonly (() => void)[];
   private readonly stopping = new AbortController();
   private readonly logger: Logger;
@@ -176,6 +186,13 @@ export class RailExecutor {
         onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
         onRecovery: () => logger.info(`${name} goes on`),
       });
+    const { notificationsWakeUp } = options;
+    const calledFeedPoll: Poll = {
+      ...feedPoll,
+      get idleMs() {
+        return Math.max(feedPoll.idleMs, notificationsWakeUp?.idleMs() ?? 0);
+      },
+    };
     const logLoop = loop('the log of open payments', logPoll, (wentWell) =>
       this.followLog(wentWell),
     );
@@ -186,7 +203,7 @@ export class RailExecutor {
       const polls = isFormer
         ? { feed: formerPoll, pending: formerPoll }
         : {
-            feed: isSilent ? silentFeedPoll[config.PIS_ENVIRONMENT] : feedPoll,
+            feed: isSilent ? silentFeedPoll[config.PIS_ENVIRONMENT] : calledFeedPoll,
             pending: pendingPoll,
           };
       const feed = loop(`the feed of ${name}`, polls.feed, () => desk.feedRound());
@@ -206,6 +223,8 @@ export class RailExecutor {
       ...[logLoop, others],
       ...(staff.length > 0 ? [told] : []),
     ];
+    this.notificationsBell = notificationsWakeUp?.bell ?? new Bell();
+    this.feeds = ofBanks.map(({ feed }) => feed);
     this.endListening = [
       ...ofBanks.flatMap(
         ({ named, feed }) => named.connection.onNotification?.(() => feed.wake()) ?? [],
@@ -240,6 +259,15 @@ export class RailExecutor {
 
   start(): void {
     for (const loop of this.loops) loop.start();
+    void this.wakeFeeds();
+  }
+
+  private async wakeFeeds(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.notificationsBell.wait(this.notificationsBell.rung, hourMs, signal);
+      for (const feed of this.feeds) feed.wake();
+    }
   }
 
   /** Resolves when no round of a loop is in flight, or when that takes too long for a shutdown. */

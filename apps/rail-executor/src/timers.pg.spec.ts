@@ -1,6 +1,7 @@
 import { type BankConnection, BankUnavailable } from '@pis/bank-rails';
 import { StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
+import { Bell } from '@pis/postgres';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -246,4 +247,26 @@ describe('a timer', () => {
     await handle(world.executor({ config, clock: later }), message);
     expect(await world.history(message.paymentId)).toContain('Processing');
   });
+});
+
+it('a notification that is to be tried again wakes the feed of an idle connection', async () => {
+  const bell = new Bell();
+  let reads = 0;
+  const bank: BankConnection = {
+    ...world.bank,
+    onNotification: () => () => undefined,
+    notifications(page) {
+      reads += 1;
+      return world.bank.notifications(page);
+    },
+  };
+  const executor = world.executor({ bank, notificationsWakeUp: { bell, idleMs: () => 3_600_000 } });
+  executor.start();
+  // Without a bell an idle loop would need more time for ten rounds.
+  const endsAtMs = performance.now() + 20_000;
+  for (let times = 1; times <= 10; times += 1) {
+    await until(() => reads >= times, { timeoutMs: endsAtMs - performance.now() });
+    bell.ring();
+  }
+  await executor.stop();
 });

@@ -7,10 +7,10 @@ import type { Listener } from './listener.js';
 import { Bell } from './wake-up.js';
 
 /**
- * The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. Deliveries have none: whoever
- * leaves some to others says so, and not each row.
+ * The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. Deliveries, and notifications of banks, have
+ * none: whoever leaves some to others says so, and not each row.
  */
-export type WorkKind = 'audit' | 'deliveries' | 'exports' | 'replays';
+export type WorkKind = 'audit' | 'bankNotifications' | 'deliveries' | 'exports' | 'replays';
 
 export const workChannel = 'pis_work';
 

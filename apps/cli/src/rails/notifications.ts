@@ -1,6 +1,6 @@
 /** What the bank reported and fits no payment, in rail-executor's tables. */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
-import { inTransaction } from '@pis/postgres';
+import { inTransaction, notifyOfWork } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface UnmatchedNotification {
@@ -77,6 +77,7 @@ export async function retryNotifications(pool: pg.Pool, reference: string | null
       WHERE r.feed = asked.feed AND r.reference = asked.reference`,
     [reference],
   );
+  await notifyOfWork(pool, 'bankNotifications');
   return rowCount ?? 0;
 }
 
@@ -111,6 +112,7 @@ export function dismissNotification(
     if (row === undefined) return null;
     const { feed, reference, sequence, type } = row;
     if (found.length > 0) {
+      await notifyOfWork(client, 'bankNotifications');
       const place = [feed, reference];
       await client.query(
         `DELETE FROM rail_notified_references r WHERE r.feed = $1 AND r.reference = $2
