@@ -20,8 +20,8 @@ const idleWindowMs = 60_000;
 /** Time for the work after the start to finish: on a busy machine the bank answers the demo's payments late. */
 const settledLimitMs = 300_000;
 const testLimitMs = 480_000;
-/** The goal is 1 % of a core. Each transaction takes 1 to 2 ms of CPU time here and in PostgreSQL. */
-const transactionsPerSecondMax = 12;
+/** The goal is 1 % of a core. Each transaction takes 1 to 2 ms of CPU time here and in PostgreSQL. 3.5 beside other tests. */
+const transactionsPerSecondMax = 6;
 /** For a minute after a payment the executor looks for reports and deadlines once a second: 26 with all else. */
 const busyTransactionsPerSecondMax = 33;
 /** A smallest read takes 2 to 6 ms of CPU time, an idle second 4 to 12, and one of a loop that does not rest 1,000. */
