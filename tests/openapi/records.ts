@@ -20,8 +20,8 @@ const bankAccount = {
   achAccountNumber: '4417000502',
 };
 
-/** A start of the whole system on a busy machine is behind it: this is one payment and one delivery. */
-const deliveredWithinMs = 60_000;
+/** A start of the whole system on a busy machine is behind it: this is one payment and one delivery, or one export. */
+const doneWithinMs = 60_000;
 
 /** By the id in the examples, the id of a record of the same kind. */
 export async function recordsForExamples(
@@ -69,6 +69,25 @@ export async function recordsForExamples(
   );
 }
 
+/** As `recordsForExamples`, of an export with its file. Its file is gone once it is canceled. */
+export async function exportForExamples(
+  document: Document,
+  api: Api,
+): Promise<Readonly<Record<string, string>>> {
+  const body = { kind: 'payments', format: 'csv' };
+  const { exportId } = await api.data<{ readonly exportId: string }>(
+    ...([202, 'POST', '/v1/exports', body] as const),
+  );
+  const isCompleted = async () => {
+    const { status } = await api.data<{ readonly status: string }>(
+      ...([200, 'GET', `/v1/exports/${exportId}`] as const),
+    );
+    return status === 'completed';
+  };
+  await until(isCompleted, { timeoutMs: doneWithinMs, what: 'a completed export' });
+  return { [exampleOf(document, 'exportId')]: exportId };
+}
+
 async function endpoint(api: Api, url: string, subscribedEvents: readonly string[]) {
   const body = { url, subscribedEvents };
   const { id } = await api.data<{ readonly id: string }>(201, 'POST', '/v1/webhooks', body);
@@ -85,7 +104,7 @@ async function deliveredTo(webhookId: string, api: Api): Promise<string> {
       );
       return deliveries[0];
     },
-    { timeoutMs: deliveredWithinMs, what: 'the payment of the examples is delivered' },
+    { timeoutMs: doneWithinMs, what: 'the payment of the examples is delivered' },
   );
   return deliveryId;
 }

@@ -14,7 +14,7 @@ import { allInOne, type System } from '../support/systems.js';
 import { answersIn } from './answers.js';
 import { followLinks, type LinkedDocument } from './links.js';
 import { pythonEnvironment } from './python.js';
-import { type Document, recordsForExamples } from './records.js';
+import { type Document, exportForExamples, recordsForExamples } from './records.js';
 
 const startLimitMs = 240_000;
 const runLimitMs = 300_000;
@@ -71,8 +71,9 @@ else
     it(
       'answers every request as the document says',
       async () => {
+        const file = await exportForExamples(document, new Api(system.apiUrl, system.apiKey));
         const { code, output } = await schemathesis(python, system, {
-          ...{ folder, report, records },
+          ...{ folder, report, records: { ...records, ...file } },
           receiverUrl: receiver.url,
         });
         expect(code === 0 ? '' : output).toBe('');
