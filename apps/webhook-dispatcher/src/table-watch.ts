@@ -36,12 +36,12 @@ export class TableWatch {
     return performance.now() < this.#busyUntilMs;
   }
 
-  /** How long the bell may be waited for now. */
+  /** The longest wait for the bell at this moment, milliseconds. */
   pollMs(): number {
     return this.#isBusy ? this.options.limits.pollMaxMs : this.pollIdleMs();
   }
 
-  /** How long the bell may be waited for at any time. */
+  /** The longest wait for the bell while nothing is under way, milliseconds. */
   pollIdleMs(): number {
     const { wakeUp, limits } = this.options;
     return Math.max(limits.pollMaxMs, wakeUp?.idleMs() ?? 0);

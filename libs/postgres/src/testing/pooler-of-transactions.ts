@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import net, { type AddressInfo } from 'node:net';
+import { tcpProxy } from './tcp-proxy.js';
 
 const notification = 'A'.charCodeAt(0);
 const ready = 'Z'.charCodeAt(0);
@@ -10,11 +9,8 @@ const headerBytes = 5;
  * statement of the client is under way, and what the session hears otherwise reaches nobody.
  */
 export async function poolerOfTransactions(target: string) {
-  const { hostname, port } = new URL(target);
   const state = { dropped: 0 };
-  const sockets = new Set<net.Socket>();
-  const server = net.createServer((client) => {
-    const upstream = net.connect({ host: hostname, port: Number(port) });
+  const proxy = await tcpProxy(target, (client, upstream) => {
     let isUnderWay = true;
     let rest = Buffer.alloc(0);
     client.on('data', (data) => {
@@ -31,25 +27,6 @@ export async function poolerOfTransactions(target: string) {
         if (message[0] === ready) isUnderWay = false;
       }
     });
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => one.destroy());
-      one.on('close', () => other.destroy());
-    }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const through = new URL(target);
-  through.hostname = '127.0.0.1';
-  through.port = String((server.address() as AddressInfo).port);
-  return Object.assign(state, {
-    url: through.href,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  });
+  return Object.assign(state, proxy);
 }
