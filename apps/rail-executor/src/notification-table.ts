@@ -23,7 +23,7 @@ import {
   releaseSql,
   unmatchedSql,
 } from './notification-statements.js';
-import { endSql } from './pending-statements.js';
+import { endRows } from './pending-statements.js';
 
 /** The work for one reference: its notifications in the order of the feed. */
 export interface Turn {
@@ -200,7 +200,7 @@ export class NotificationTable {
       return recorded.flatMap(({ paymentId }) => paymentId ?? []);
     });
     // Separate, so that it never waits for another writer's rows while ours are locked. An extra row does no harm.
-    if (ended.length > 0) await this.pool.query(endSql, [ended]);
+    if (ended.length > 0) await endRows(this.pool, ended);
   }
 
   /** The checkpoint of the feed, and the references with notifications that are about to be recorded. */

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type BankConnection, BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
+import {
+  type BankConnection,
+  BankAnswerUnclear,
+  BankUnavailable,
+  firstConnectionName,
+} from '@pis/bank-rails';
 import {
   type EventStore,
   EventsLost,
@@ -122,6 +127,20 @@ describe('a payment without its message', () => {
     const following = world.followLog({ store: { ...world.store, subscribe }, onLost });
     await expect(following).rejects.toThrow(EventsLost);
     expect(losses).toBe(1);
+  });
+
+  it('keeps its row on a replica when its end was read in the log of the lost database', async () => {
+    const { paymentId, ...message } = await world.queue('4321');
+    await handle(world.executor(), { paymentId, ...message });
+    expect(await world.pending(paymentId)).toBeNull();
+    await world.pool.query(
+      `INSERT INTO rail_pending (payment_id, reference, rail, stage, connection, submitted_at, deadline_at)
+       VALUES ($1, 'R1', 'ACH', 'claimed', $2, now(), now() + interval '1 day')`,
+      [paymentId, firstConnectionName],
+    );
+    await world.pool.query("UPDATE rail_connections SET identity = 'lost'");
+    await world.followLog();
+    expect(await world.pending(paymentId)).toMatchObject({ stage: 'claimed' });
   });
 
   it('is found in a log that loses its end after it was checked and before it is read', async () => {

@@ -32,7 +32,7 @@ import {
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Banks, unknownConnection } from './banks.js';
-import { endSql } from './pending-statements.js';
+import { endRows } from './pending-statements.js';
 import type { StaffNotices } from './staff/staff-notices.js';
 
 export interface OpenPaymentsOptions {
@@ -139,8 +139,7 @@ export class OpenPayments {
           endsWithinMs,
         ],
       });
-    if (ended.length > 0)
-      await pool.query({ name: 'rail-pending-done', text: endSql, values: [ended] });
+    if (ended.length > 0) await endRows(pool, ended);
   }
 
   /** The stored position, if the log has its event. Otherwise the beginning. */

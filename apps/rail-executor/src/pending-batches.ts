@@ -5,16 +5,7 @@
 import type { PaymentRail } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
-import {
-  completedSql,
-  endSql,
-  jittered,
-  leaseMs,
-  lookSql,
-  noteSql,
-  takenSql,
-  waitSql,
-} from './pending-statements.js';
+import { endRows, jittered, leaseMs, noteSql, takenSql, waitSql } from './pending-statements.js';
 
 export interface Transfer {
   readonly paymentId: string;
@@ -86,13 +77,9 @@ export class PendingBatches {
     await this.ends.add({ paymentId });
   }
 
-  /** In one statement of their own. What it leaves is looked at now: the payment's stream has its real status. */
-  async endCompleted(paymentIds: readonly string[]): Promise<void> {
-    const values = [paymentIds];
-    const ended = { name: 'rail-pending-completed', text: completedSql, values };
-    const { rowCount } = await this.pool.query(ended);
-    if (rowCount !== paymentIds.length)
-      await this.pool.query({ name: 'rail-pending-left', text: lookSql, values });
+  /** In one statement of their own. */
+  endCompleted(paymentIds: readonly string[]): Promise<void> {
+    return endRows(this.pool, paymentIds);
   }
 
   private async writeNotes(notes: readonly Note[]): Promise<Noted[]> {
@@ -151,7 +138,7 @@ export class PendingBatches {
   }
 
   private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {
-    await this.pool.query({ name: 'rail-pending-done', text: endSql, values: [paymentIds] });
+    await endRows(this.pool, paymentIds);
     return paymentIds.map(() => true);
   }
 }

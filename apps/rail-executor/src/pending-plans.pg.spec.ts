@@ -1,9 +1,7 @@
 import { describePlansOfQueue } from '@pis/local-servers/testing';
 import {
-  completedSql,
   endSql,
   leaseSql,
-  lookSql,
   nextSql,
   noteSql,
   sealSql,
@@ -17,8 +15,6 @@ describePlansOfQueue('rail_pending', {
   seal: sealSql,
   taken: takenSql,
   end: endSql,
-  'end of completed ones': completedSql,
-  'look at those left': lookSql,
   'lease of due ones': leaseSql('deadline_at'),
   'lease of overdue ones': leaseSql('overdue_at'),
   next: nextSql,

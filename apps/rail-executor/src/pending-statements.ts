@@ -135,27 +135,33 @@ export const takenSql = `
       WHERE payment_id = ANY ($1::uuid[]) AND stage IN ('queued', 'claimed')
       ORDER BY payment_id FOR UPDATE))`;
 
-/** In the same order as the notes. */
-export const endSql = `
-  DELETE FROM rail_pending WHERE payment_id = ANY (ARRAY(
-    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
-     ORDER BY payment_id FOR UPDATE))`;
+/** While a failover is this young, what is known of a payment may be of the database that was lost. */
+const failoverMs = 60_000;
 
 /**
- * The rows of completed payments, but not of a connection that is paused: the database may have failed over since, and lack
- * the completion. In the same order as the notes.
+ * The rows of ended payments ($1), in the same order as the notes. Right after a failover they stay, and are looked at
+ * again after $2 milliseconds: the database may lack the end, which was recorded in the lost one, or read there.
  */
-export const completedSql = `
-  DELETE FROM rail_pending WHERE payment_id = ANY (ARRAY(
-    SELECT payment_id FROM rail_pending
-     WHERE payment_id = ANY ($1::uuid[]) AND connection <> ALL (ARRAY(${pausedSql}))
-     ORDER BY payment_id FOR UPDATE))`;
+export const endSql = `
+  WITH ended AS MATERIALIZED (
+    SELECT payment_id, connection = ANY (ARRAY(
+        SELECT connection FROM rail_connections
+         WHERE paused_at > now() - ${failoverMs} * interval '1 millisecond'
+            OR identity <> (SELECT rail_database_identity()))) AS is_kept
+      FROM rail_pending WHERE payment_id = ANY ($1::uuid[]) ORDER BY payment_id FOR UPDATE
+  ), kept AS (
+    UPDATE rail_pending
+       SET deadline_at = least(deadline_at, now() + $2::float8 * interval '1 millisecond')
+     WHERE payment_id = ANY (ARRAY(SELECT payment_id FROM ended WHERE is_kept))
+  )
+  DELETE FROM rail_pending
+   WHERE payment_id = ANY (ARRAY(SELECT payment_id FROM ended WHERE NOT is_kept))`;
 
-/** In the same order as the notes. */
-export const lookSql = `
-  UPDATE rail_pending SET deadline_at = least(deadline_at, now()) WHERE payment_id = ANY (ARRAY(
-    SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[])
-     ORDER BY payment_id FOR UPDATE))`;
+/** Deletes the rows of ended payments, see endSql. @throws connection errors of PostgreSQL */
+export async function endRows(pool: pg.Pool, paymentIds: readonly string[]): Promise<void> {
+  const values = [paymentIds, leaseMs];
+  await pool.query({ name: 'rail-pending-end', text: endSql, values });
+}
 
 export const leaseSql = (due: DueColumn) => `
   WITH due AS (

@@ -126,18 +126,47 @@ it('a payment that has waited many times can wait for a rail that stays closed f
   expect(rows).toEqual([{ hours: 61 }, { hours: 61 }]);
 });
 
-it('the row of a payment that was completed just before a failover is looked at, and not deleted', async () => {
-  await readPauses(pool, ['bank', 'other']);
-  const pending = new PendingTransfers(pool, Date.now, 60_000);
-  const [here, elsewhere] = [transfer(), { ...transfer(), connection: 'other' }];
-  for (const one of [here, elsewhere]) {
-    await pending.note(one, 60_000);
-    pending.completed(one.paymentId);
-  }
-  await pauseConnections(pool, { connection: 'bank', isRestored: true, reason: 'a failover' });
-  await pending.flushCompleted();
-  expect(await pending.find(elsewhere.paymentId)).toBeNull();
-  expect(await pending.find(here.paymentId)).toMatchObject({ stage: 'claimed' });
-  // The time is stored in milliseconds and may be rounded up.
-  expect(await pending.nextDueInMs(['bank'])).toBeLessThanOrEqual(1);
+describe('the row of a payment that has ended', () => {
+  let pending: PendingTransfers;
+  let ended: Transfer;
+  const ends: readonly [string, () => Promise<void>][] = [
+    ['was completed', () => pending.flushCompleted()],
+    ['failed', () => pending.done(ended.paymentId)],
+  ];
+  beforeEach(async () => {
+    await readPauses(pool, ['bank', 'other']);
+    pending = new PendingTransfers(pool, Date.now, 60_000);
+    ended = transfer();
+    await pending.note(ended, 60_000);
+    await pool.query("UPDATE rail_pending SET deadline_at = now() + interval '1 day'");
+  });
+
+  it.each(ends)(
+    'is kept if it %s just before a failover, and looked at when that is a minute old',
+    async (_end, end) => {
+      const elsewhere = { ...transfer(), connection: 'other' };
+      await pending.note(elsewhere, 60_000);
+      for (const { paymentId } of [ended, elsewhere]) pending.completed(paymentId);
+      await pool.query("UPDATE rail_connections SET identity = 'lost' WHERE connection = 'bank'");
+      await end();
+      expect(await pending.find(ended.paymentId)).toMatchObject({ stage: 'claimed' });
+      await readPauses(pool, ['bank', 'other']);
+      await end();
+      await pending.done(elsewhere.paymentId);
+      expect(await pending.find(elsewhere.paymentId)).toBeNull();
+      expect(await pending.find(ended.paymentId)).toMatchObject({ stage: 'claimed' });
+      expect(await pending.nextDueInMs(['bank'])).toBeLessThanOrEqual(30_001);
+      await pool.query("UPDATE rail_connections SET paused_at = paused_at - interval '1 minute'");
+      await pending.done(ended.paymentId);
+      expect(await pending.find(ended.paymentId)).toBeNull();
+    },
+  );
+
+  it('is deleted while an operator has paused its connection for long', async () => {
+    await pauseConnections(pool, { connection: 'bank', isRestored: false, reason: 'by hand' });
+    await pool.query("UPDATE rail_connections SET paused_at = paused_at - interval '1 minute'");
+    pending.completed(ended.paymentId);
+    await pending.flushCompleted();
+    expect(await pending.find(ended.paymentId)).toBeNull();
+  });
 });
