@@ -25,6 +25,13 @@ const refreshAfterMs = 2_500;
 /** From this age on nothing cached is used before the answer. So no process uses a destroyed key for longer. */
 export const keyAgeMaxMs = 5_000;
 
+export interface DataKeysOptions {
+  /** A steady clock. */
+  readonly nowMs?: (() => number) | undefined;
+  /** Some key was destroyed, here or elsewhere: what was opened with any may have to go. */
+  readonly onClear?: () => void;
+}
+
 export interface CurrentKey {
   readonly version: number;
   readonly key: KeyObject;
@@ -37,12 +44,16 @@ export class DataKeys {
   /** What the cache is good for. */
   private known = { destructions: '', askedAtMs: -Infinity };
   private checking: Promise<void> | null = null;
+  private readonly nowMs: () => number;
+  private readonly onClear: () => void;
 
   constructor(
     private readonly table: DataKeyTable,
     private readonly masterKeys: MasterKeys,
-    private readonly nowMs: () => number = () => performance.now(),
+    { nowMs = () => performance.now(), onClear = () => undefined }: DataKeysOptions = {},
   ) {
+    this.nowMs = nowMs;
+    this.onClear = onClear;
     const limits = { batchMax, isItemsFault: isDataError };
     this.reads = new GroupCommit({ ...limits, write: (owners) => this.read(owners) });
     this.creations = new GroupCommit({ ...limits, write: (owners) => this.create(owners) });
@@ -86,7 +97,7 @@ export class DataKeys {
   async destroy(owners: readonly Owner[]): Promise<void> {
     if (owners.length === 0) return;
     await this.table.destroy(owners);
-    this.cache.clear();
+    this.clear();
   }
 
   private async of(owner: Owner): Promise<KeysOfOwner> {
@@ -110,6 +121,11 @@ export class DataKeys {
     // Who needs the answer asks again, and hears of the failure.
     this.checking.catch(() => undefined);
     return null;
+  }
+
+  private clear(): void {
+    this.cache.clear();
+    this.onClear();
   }
 
   private async check(): Promise<void> {
@@ -145,7 +161,7 @@ export class DataKeys {
   /** An answer of before may arrive late: then the cache is as old as that answer. */
   private note({ destructions }: KeysRead, askedAtMs: number): void {
     const isSame = destructions === this.known.destructions;
-    if (!isSame) this.cache.clear();
+    if (!isSame) this.clear();
     const latestMs = isSame ? Math.max(askedAtMs, this.known.askedAtMs) : askedAtMs;
     this.known = { destructions, askedAtMs: latestMs };
   }

@@ -29,6 +29,17 @@ describe('keyring', () => {
     expect(Buffer.from(one.split('.')[3] ?? '', 'base64url')).toHaveLength(withTag);
   });
 
+  it('opens what it has just sealed as every other process does', async () => {
+    for (const text of ['', 'ünï', 'lone \ud800 surrogate', '\0', 'long '.repeat(1_000)]) {
+      const sealed = await keyring.seal(owner, text);
+      const elsewhere = await testKeyring(7, table).open(sealed, owner);
+      expect([await keyring.open(sealed, owner), await keyring.open(sealed, owner)]).toEqual([
+        elsewhere,
+        elsewhere,
+      ]);
+    }
+  });
+
   it('refuses a text that was moved to another record', async () => {
     const sealed = await keyring.seal(owner, secret);
     await keyring.seal('contact:another', secret);

@@ -12,6 +12,7 @@ import { DataKeys } from './data-keys.js';
 import type { DataKeyTable } from './data-key-table.js';
 import { Macs } from './macs.js';
 import { type MasterKeys, v1KeyOf } from './master-keys.js';
+import { OpenedTexts } from './opened-texts.js';
 import type { Owner } from './owner.js';
 import type { Keyring, Sealed, SealedText } from './port.js';
 import { parseV1, v1DigestOf, v1SealedFor, type V1Text } from './v1-texts.js';
@@ -38,7 +39,8 @@ export interface KeyringOptions {
 }
 
 export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): StoredKeyring {
-  const dataKeys = new DataKeys(table, masterKeys, nowMs);
+  const openedTexts = new OpenedTexts();
+  const dataKeys = new DataKeys(table, masterKeys, { nowMs, onClear: () => openedTexts.clear() });
   const macs = new Macs();
 
   /** Destroyed owners first: their texts of version 1 would open with the master key alone. */
@@ -68,7 +70,11 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       throw new CannotOpen('the text was sealed for a place, and none is given');
     const key = await dataKeys.withVersion(owner, Number(version));
     const additionalData = sealedFor(owner, Number(version), form === 'v3' ? place : undefined);
-    return decrypt(key, encryptedOf(iv, text), additionalData).toString('utf8');
+    const known = openedTexts.find(sealed, key, additionalData);
+    if (known !== undefined) return known;
+    const plaintext = decrypt(key, encryptedOf(iv, text), additionalData).toString('utf8');
+    openedTexts.remember(sealed, { key, additionalData, plaintext });
+    return plaintext;
   }
 
   return {
@@ -110,7 +116,11 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       const additionalData = sealedFor(owner, version, place);
       const { iv, text } = encrypt(key, Buffer.from(plaintext), additionalData);
       const form = place === undefined ? 'v2' : 'v3';
-      return `${form}.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
+      const sealed = `${form}.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
+      // A lone surrogate is sealed as another character.
+      if (plaintext.isWellFormed())
+        openedTexts.remember(sealed, { key, additionalData, plaintext });
+      return sealed;
     },
   };
 }
