@@ -13,9 +13,9 @@ import {
   UnreadableEvent,
 } from '@pis/event-store';
 import type { UnreadableStream } from '@pis/read-models';
+import { LRUCache } from 'lru-cache';
 import { messageOf, type OutgoingMessage } from './integration-message.js';
 import { type Fold, publicFactsOf, type Step } from './public-facts.js';
-import { Recent } from './recent.js';
 
 export interface TranslatorLimits {
   /** Payments with a cached state between two events. */
@@ -38,17 +38,17 @@ const erasedMax = 10_000;
 type Failures = Map<string, UnreadableStream>;
 
 export class Translator {
-  private readonly states: Recent<string, Loaded<unknown>>;
-  private readonly messages: Recent<string, OutgoingMessage | 'none'>;
+  private readonly states: LRUCache<string, Loaded<unknown>>;
+  private readonly messages: LRUCache<string, OutgoingMessage | 'none'>;
   private readonly skipped = new Set<string>();
-  private readonly erased = new Recent<string, true>(erasedMax);
+  private readonly erased = new LRUCache<string, true>({ max: erasedMax });
 
   constructor(
     private readonly store: EventStore,
     { statesMax, messagesMax }: TranslatorLimits,
   ) {
-    this.states = new Recent(statesMax);
-    this.messages = new Recent(messagesMax);
+    this.states = new LRUCache({ max: statesMax });
+    this.messages = new LRUCache({ max: messagesMax });
   }
 
   /** Skips these events from now on: they change no state and make no message. */
@@ -62,8 +62,8 @@ export class Translator {
    */
   erase(partyId: string): void {
     this.erased.set(partyId, true);
-    this.states.deleteIf(({ state }) => partiesOf(state).includes(partyId));
-    this.messages.deleteIf((message) => message !== 'none' && message.value.includes(partyId));
+    deleteWhere(this.states, ({ state }) => partiesOf(state).includes(partyId));
+    deleteWhere(this.messages, (message) => message !== 'none' && message.value.includes(partyId));
   }
 
   /**
@@ -206,6 +206,13 @@ export class Translator {
         this.states.set(streamId, state);
     }
   }
+}
+
+function deleteWhere<Value extends object | string>(
+  cache: LRUCache<string, Value>,
+  isMeant: (value: Value) => boolean,
+): void {
+  for (const [key, value] of [...cache.entries()]) if (isMeant(value)) cache.delete(key);
 }
 
 /** The parties of a payment; the party itself, of its own stream. */
