@@ -76,7 +76,11 @@ async function sealCompressed(
   keyring: PartKeyring,
   { owner, secondOwner, bytes, place }: PartToSeal,
 ): Promise<string> {
-  const first = await keyring.sealBytes(owner, deflateRawSync(bytes), place);
+  const first = await keyring.sealBytes(
+    owner,
+    deflateRawSync(bytes, { chunkSize: chunkSizeOf(bytes.length) }),
+    place,
+  );
   const sealed =
     secondOwner === null
       ? first
@@ -128,10 +132,20 @@ async function openCompressed(
   }
 }
 
+const chunkBytes = { min: 64, max: 16 * 1024 } as const;
+
+/** Of zlib's output, which it allocates before it begins: for a message, its default would cost half of the compression. */
+function chunkSizeOf(sizeBytes: number): number {
+  return Math.min(Math.max(sizeBytes, chunkBytes.min), chunkBytes.max);
+}
+
 /** @throws CannotOpen when they are not the bytes of a part of this size */
 function inflated(compressed: Buffer, sizeBytes: number): Buffer {
   try {
-    return inflateRawSync(compressed, { maxOutputLength: Math.max(1, sizeBytes) });
+    return inflateRawSync(compressed, {
+      maxOutputLength: Math.max(1, sizeBytes),
+      chunkSize: chunkSizeOf(sizeBytes),
+    });
   } catch (cause) {
     throw new CannotOpen('the part does not decompress to its size', { cause });
   }
