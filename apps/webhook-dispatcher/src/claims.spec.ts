@@ -106,6 +106,21 @@ describe('A pass over due deliveries', () => {
     expect(rooms.slice(2).map((room) => [...room.keys()].length)).toEqual([2]);
   });
 
+  it('leaves slow slots to others when it claims for several organizations with backlogs', async () => {
+    const { claims, rooms, traffic } = claimsFrom(['one 1', 'two 1']);
+    for (const organizationId of ['one', 'two'])
+      for (let n = 0; n < 3; n += 1)
+        traffic.begin({ endpointId: `${organizationId} busy`, organizationId });
+    await claims.pass();
+    // Of 12 there are three left, and neither organization has more than five.
+    expect(rooms.map((room) => [...room])).toEqual([
+      [
+        ['one 1', 2],
+        ['two 1', 1],
+      ],
+    ]);
+  });
+
   it('claims nothing for a quick endpoint while attempts of its organization hang beyond its share', async () => {
     const { claims, rooms, traffic } = claimsFrom(['many quick', 'another']);
     const begin = (endpointId: string) =>

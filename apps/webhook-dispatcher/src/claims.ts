@@ -4,6 +4,7 @@
  * backlog is not read. So are endpoints of an organization that has used up its share.
  */
 import type { Delivery, DeliveryTable } from '@pis/webhook-deliveries';
+import { nothingPlanned } from './organization-shares.js';
 import type { OwnedEndpoint, Traffic } from './traffic.js';
 import type { WaitingRoom } from './waiting-room.js';
 
@@ -119,20 +120,23 @@ export class Claims {
     const { traffic, waiting, limits } = this.deps;
     const bySpeed = Map.groupBy(endpoints, ({ endpointId }) => traffic.speedOf(endpointId));
     // Slow and unknown endpoints have a share in common.
-    const leftOf = { quick: new Map<string, number>(), slow: new Map<string, number>() };
+    const givenTo = { quick: new Map<string, number>(), slow: new Map<string, number>() };
     const room = new Map<string, number>();
     let left = limits.batchMax;
+    let ofAll = 0;
     for (const [speed, owned] of bySpeed) {
-      const lefts = leftOf[speed === 'quick' ? 'quick' : 'slow'];
+      const kind = speed === 'quick' ? 'quick' : 'slow';
       let free = traffic.freeFor(speed) + (speed === 'quick' ? waiting.free : 0);
       const share = Math.max(1, Math.floor(Math.min(free, left) / owned.length));
       for (const { endpointId, organizationId } of owned) {
-        const allowed = lefts.get(organizationId) ?? this.leftOf(organizationId, endpointId);
+        const own = givenTo[kind].get(organizationId) ?? 0;
+        const allowed = this.leftOf(organizationId, endpointId, { ofAll, own });
         const given = Math.min(share, free, left, this.roomOf(endpointId), allowed);
         if (allowed <= 0) this.withheld.set(endpointId, organizationId);
         if (given <= 0) continue;
-        lefts.set(organizationId, allowed - given);
+        givenTo[kind].set(organizationId, own + given);
         room.set(endpointId, given);
+        if (kind === 'slow') ofAll += given;
         free -= given;
         left -= given;
       }
@@ -141,14 +145,14 @@ export class Claims {
   }
 
   /** What the organization may still take of slots, and of places in the waiting room if the endpoint is quick. */
-  private leftOf(organizationId: string, endpointId: string): number {
+  private leftOf(organizationId: string, endpointId: string, planned = nothingPlanned): number {
     const { traffic, waiting } = this.deps;
     const speed = traffic.speedOf(endpointId);
+    if (speed !== 'quick') return traffic.shareLeft(organizationId, speed, planned);
     const share = traffic.shareLeft(organizationId, speed);
     // What the share of a quick endpoint lacks at the moment may wait.
-    if (speed !== 'quick' || share === 0) return share;
-    const places = waiting.refillOf(organizationId);
-    return places === 0 ? 0 : share + places;
+    const places = share === 0 ? 0 : waiting.refillOf(organizationId);
+    return places === 0 ? 0 : Math.max(0, share + places - planned.own);
   }
 
   /** Whether an endpoint that was left still waits for the share of its organization. */

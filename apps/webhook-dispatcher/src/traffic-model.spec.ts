@@ -155,8 +155,16 @@ class Model {
     expect(left).toBeGreaterThanOrEqual(0);
     expect(this.traffic.shareLeft(organizationId, 'quick')).toBe(left);
     expect(this.traffic.shareLeft(organizationId, 'slow')).toBe(
-      Math.max(0, Math.min(left, limits.slowPerOrganizationMax - ofShare)),
+      Math.max(0, Math.min(left, limits.slowPerOrganizationMax - ofShare, this.fairLeft(ofShare))),
     );
+  }
+
+  /** As many as may begin so that the last one still finds no fewer slow slots than its organization has. */
+  private fairLeft(ofShare: number): number {
+    const free = limits.slowMax - this.count(isOfShare);
+    let left = 0;
+    while (ofShare + left < free - left) left += 1;
+    return left;
   }
 
   private count(...which: readonly ((attempt: Attempt) => boolean)[]): number {

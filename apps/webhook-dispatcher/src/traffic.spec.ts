@@ -131,7 +131,7 @@ describe('A client whose endpoint', () => {
     }
     expect(hanging).toHaveLength(6);
     expect([traffic.shareLeft('many', 'slow'), traffic.shareLeft('another', 'unknown')]).toEqual([
-      0, 6,
+      0, 3,
     ]);
     // What answers quickly is not in that share.
     traffic.attempted(traffic.begin(owned('quick', 'many')), 'answered', true);
@@ -139,6 +139,25 @@ describe('A client whose endpoint', () => {
     expect(traffic.tryBegin(owned('new', 'another'))).not.toBeNull();
     for (const ticket of hanging) over(ticket, 'failed');
     expect(traffic.tryBegin(owned('hanging-11', 'many'))).not.toBeNull();
+  });
+
+  it('is slow or new gets a slot although several organizations have many endpoints that hang', () => {
+    const many = ['one', 'two', 'three', 'four'];
+    const hanging: Ticket[] = [];
+    for (let turn = 0; turn < 100; turn += 1) {
+      const ticket = traffic.tryBegin(owned(`hanging-${turn}`, many[turn % many.length]));
+      jest.advanceTimersByTime(500);
+      if (ticket !== null) hanging.push(ticket);
+      // Attempts end in the order in which they began, and their organizations begin the next ones.
+      const [first] = hanging;
+      if (first === undefined || turn % 3 > 0) continue;
+      hanging.shift();
+      over(first, 'failed');
+    }
+    const organizations = new Set(hanging.map(({ organizationId }) => organizationId));
+    expect([...organizations].sort()).toEqual([...many].sort());
+    expect(traffic.freeFor('slow')).toBeGreaterThanOrEqual(2);
+    expect(traffic.tryBegin(owned('new', 'another'))).not.toBeNull();
   });
 
   it('got no attempt after all leaves its slot, and does not count as slow later', () => {

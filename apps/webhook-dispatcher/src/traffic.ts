@@ -17,8 +17,9 @@
  * - Unknown endpoints share a part of the quick slots. A hundred endpoints that hang cannot take all of
  *   them after a start.
  * - Quick endpoints leave a few quick slots to unknown ones, which would never begin beside a long backlog.
- * - The unknown and slow endpoints of one organization together take half of the slow slots at most, and three
- *   quarters with those attempts to its quick endpoints that turn out to be slow.
+ * - The unknown and slow endpoints of one organization together take half of the slow slots at most, less while
+ *   others take some (organization-shares.ts), and three quarters with those attempts to its quick endpoints that
+ *   turn out to be slow.
  * - Each success raises the number of concurrent attempts to an endpoint. Each failure halves it.
  * - After many failures in a row an endpoint is unhealthy: one attempt at a time, with a pause after
  *   each, until it answers again.
@@ -26,6 +27,7 @@
 import {
   type OrganizationLimits,
   OrganizationShares,
+  type Planned,
   type ShareKind,
 } from './organization-shares.js';
 
@@ -277,8 +279,8 @@ export class Traffic {
   }
 
   /** How many attempts to endpoints of that speed the organization may begin now, however many slots are free. */
-  shareLeft(organizationId: string, speed: Speed): number {
-    return this.shares.left(organizationId, speed === 'quick' ? 'quick' : 'slow');
+  shareLeft(organizationId: string, speed: Speed, planned?: Planned): number {
+    return this.shares.left(organizationId, speed === 'quick' ? 'quick' : 'slow', planned);
   }
 
   /** How long until the first closed endpoint opens, in ms; Infinity when none is closed. */
