@@ -17,7 +17,7 @@ let database: TestDatabase;
 let receiver: HttpsReceiver;
 let gateway: Gateway;
 let tenant: Tenant;
-let endpoint: { readonly id: string; readonly secret: string };
+let endpoint: { readonly id: string; readonly secret: string; readonly url: string };
 
 beforeAll(async () => {
   [database, receiver] = await Promise.all([createTestDatabase(), startHttpsReceiver()]);
@@ -200,6 +200,39 @@ describe('tests that are under way', () => {
     await Promise.all(sent);
     expect(statuses.filter((status) => status === 200)).toHaveLength(organizationMax);
     expect((await test({})).status).toBe(200);
+  });
+
+  it('do not keep a test of another organization at the same host waiting', async () => {
+    const answered = Promise.withResolvers<void>();
+    const { pathname } = new URL(endpoint.url);
+    receiver.respondWith(({ path }) => (path === pathname ? { after: answered.promise } : {}));
+    const sent = sendTests(tenant, endpoint.id, perKeyMax, []);
+    tenant = await gateway.createTenant();
+    endpoint = await createEndpoint(`${receiver.url}/${randomUUID()}`);
+    expect((await test({})).body?.data).toMatchObject({ success: true });
+    answered.resolve();
+    await Promise.all(sent);
+  });
+
+  it('of several organizations leave one to another organization', async () => {
+    const answered = Promise.withResolvers<void>();
+    receiver.respondWith(() => ({ after: answered.promise }));
+    const statuses: number[] = [];
+    const sent: Promise<void>[] = [];
+    for (let keys = 0; keys < inAllMax / perKeyMax; keys += 1) {
+      tenant = await gateway.createTenant();
+      endpoint = await createEndpoint(`${receiver.url}/${randomUUID()}`);
+      sent.push(...sendTests(tenant, endpoint.id, perKeyMax, statuses));
+    }
+    tenant = await gateway.createTenant();
+    endpoint = await createEndpoint(`${receiver.url}/${randomUUID()}`);
+    const last = test({});
+    const path = new URL(endpoint.url).pathname;
+    await receiver.waitFor((request) => request.path === path, { timeoutMs });
+    answered.resolve();
+    expect((await last).status).toBe(200);
+    await Promise.all(sent);
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
   });
 
   it('are limited in total: more are refused with 503 until some end', async () => {

@@ -35,12 +35,14 @@ export type WebhookTestRefusal =
   /** The process stops. */
   | Refusal<'TEST_INTERRUPTED'>;
 
-/** Concurrent tests of one receiver. Further tests wait within their time limit. */
-const connectionsPerOriginMax = 4;
 /** Tests under way. */
 const testsPerCallerMax = 10;
 const testsPerOrganizationMax = 20;
+/** Beyond it an organization has one test at a time: the tests of a few organizations refuse those of no other. */
+const testsSharedMax = 60;
 const testsMax = 100;
+/** Endpoints of many organizations may share a host, and must not wait for each other. */
+const connectionsPerOriginMax = testsMax;
 
 /** Who asks for a test. */
 export interface WebhookTester {
@@ -75,7 +77,8 @@ export class WebhookTests {
       this.testsOf(ofOrganization) >= testsPerOrganizationMax
     )
       return { refused: 'TOO_MANY_TESTS_OF_CALLER' };
-    if (this.underWayInAll >= testsMax) return { refused: 'TOO_MANY_TESTS' };
+    const inAllMax = this.testsOf(ofOrganization) === 0 ? testsMax : testsSharedMax;
+    if (this.underWayInAll >= inAllMax) return { refused: 'TOO_MANY_TESTS' };
     const counted = [ofCaller, ofOrganization];
     for (const one of counted) this.count(one, 1);
     this.underWayInAll += 1;
