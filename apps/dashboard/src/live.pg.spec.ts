@@ -165,6 +165,28 @@ it('leaves room for other organizations, however many users one has', async () =
   await until(() => streams.size === 0, soon);
 });
 
+it('leaves room for other organizations, however many users four have', async () => {
+  const streams = board.app.get(LiveStreams);
+  const openOf = (organizationId: string) =>
+    streams.open({ organizationId, userId: randomUUID(), token: randomUUID() });
+  const open: ReturnType<typeof openOf>[] = [];
+  const openAll = (organizationId: string) => {
+    const before = open.length;
+    for (let n = 0; n < liveLimits.perOrganizationMax; n += 1)
+      try {
+        open.push(openOf(organizationId));
+      } catch (error) {
+        if (!(error instanceof RateLimited)) throw error;
+      }
+    return open.length - before;
+  };
+  const counts = Array.from({ length: 4 }, () => openAll(randomUUID()));
+  expect(counts).toEqual([250, 250, 250, 10]);
+  expect(openAll(randomUUID())).toBe(10);
+  for (const answer of open) answer.destroy();
+  await until(() => streams.size === 0, soon);
+});
+
 it('has browsers come back at different moments', async () => {
   const { cookie } = await tenant();
   const open = await Promise.all(Array.from({ length: 10 }, () => live(cookie)));

@@ -13,6 +13,9 @@ export interface LiveLimits {
   readonly perUserMax: number;
   /** The rest is for other organizations. */
   readonly perOrganizationMax: number;
+  /** From this number on, an organization gets only a few: those of some large organizations cut off no other. */
+  readonly sharedMax: number;
+  readonly fewPerOrganizationMax: number;
   readonly perProcessMax: number;
   /** Not read by the client yet. */
   readonly unreadBytesMax: number;
@@ -22,6 +25,8 @@ export interface LiveLimits {
 export const liveLimits: LiveLimits = {
   perUserMax: 10,
   perOrganizationMax: 250,
+  sharedMax: 750,
+  fewPerOrganizationMax: 10,
   perProcessMax: 1_000,
   unreadBytesMax: 64 * 1024,
   // Proxies and the server itself close a connection that is silent for 60 s.
@@ -59,12 +64,13 @@ export class LiveStreams implements BeforeApplicationShutdown {
   /** @throws ApiError RATE_LIMITED, SERVICE_UNAVAILABLE */
   open({ organizationId, userId, token }: LiveSubscriber): Readable {
     const { perUserMax, perOrganizationMax, perProcessMax } = this.limits;
-    const { unreadBytesMax, heartbeatMs } = this.limits;
+    const { sharedMax, fewPerOrganizationMax, unreadBytesMax, heartbeatMs } = this.limits;
     if (this.isEnding || this.answers.size >= perProcessMax)
       throw new ApiError('SERVICE_UNAVAILABLE', 'no more live updates can be opened');
     const own = [...this.answers.values()].filter((one) => one.organizationId === organizationId);
     const ofUser = own.filter((one) => one.userId === userId).length;
-    if (ofUser >= perUserMax || own.length >= perOrganizationMax)
+    const ownMax = this.answers.size < sharedMax ? perOrganizationMax : fewPerOrganizationMax;
+    if (ofUser >= perUserMax || own.length >= ownMax)
       throw new RateLimited({ remaining: 0, waitSeconds: fullWaitSeconds });
     const answer = new LiveAnswer(unreadBytesMax);
     this.answers.set(answer, { userId, organizationId });
