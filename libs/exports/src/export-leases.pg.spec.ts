@@ -115,6 +115,20 @@ it('lets organizations take turns, part by part', async () => {
   ]);
 });
 
+it('takes the export of another organization while some have two long ones each', async () => {
+  const [one, two, other] = [randomUUID(), randomUUID(), randomUUID()];
+  await scene.listed(other, 10);
+  for (const organizationId of [one, two]) {
+    await scene.listed(organizationId, 20_000);
+    for (let n = 0; n < 2; n += 1) await scene.asked({ organizationId });
+  }
+  const writer = scene.worker({ heldMax: 4, sharedMax: 2 });
+  for (let rounds = 0; rounds < 4; rounds += 1) await writer.round();
+  const behind = await scene.asked({ organizationId: other });
+  for (let rounds = 0; rounds < 4; rounds += 1) await writer.round();
+  expect((await scene.now(behind)).status).toBe('completed');
+});
+
 it('keeps its lease while it reads, hashes and stores, however long that takes', async () => {
   const organizationId = randomUUID();
   await scene.listed(organizationId, rows);

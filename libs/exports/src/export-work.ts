@@ -71,9 +71,12 @@ export class ExportWork {
     private readonly limits: LeaseLimits,
   ) {}
 
-  /** Null when none is waiting. */
-  async lease(): Promise<LeasedExport | null> {
-    const { leaseMs, perOrganizationMax } = this.limits;
+  /**
+   * Null when none is waiting.
+   * @param perOrganizationMax leases of one organization
+   */
+  async lease(perOrganizationMax = this.limits.perOrganizationMax): Promise<LeasedExport | null> {
+    const { leaseMs } = this.limits;
     const { rows } = await this.pool.query<LeasedExport>({
       name: 'exports.lease',
       text: lease,

@@ -27,7 +27,10 @@ export interface ExportWorkerLimits {
   /** After this time it is the next export's turn, even if the part is smaller. */
   readonly turnMs: number;
   readonly heldMax: number;
+  /** Of one organization, in all processes. */
   readonly perOrganizationMax: number;
+  /** From this number on, the process takes exports only of organizations without one under way. */
+  readonly sharedMax: number;
   readonly fileBytesMax: number;
   readonly keptForDays: number;
   readonly filesMax: number;
@@ -42,6 +45,7 @@ export const exportLimits: ExportWorkerLimits = {
   turnMs: 1_000,
   heldMax: 16,
   perOrganizationMax: 2,
+  sharedMax: 8,
   fileBytesMax: 4 * 1024 * mebibyte,
   keptForDays: 7,
   filesMax: 20,
@@ -153,8 +157,9 @@ export class ExportWorker {
 
   /** Takes one more, if any waits. */
   private async lease(): Promise<void> {
-    if (this.held.length >= this.limits.heldMax) return;
-    const leased = await this.work.lease();
+    const { heldMax, sharedMax, perOrganizationMax } = this.limits;
+    if (this.held.length >= heldMax) return;
+    const leased = await this.work.lease(this.held.length < sharedMax ? perOrganizationMax : 1);
     if (leased === null) return;
     try {
       if (await this.isBehind(leased)) {
