@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readPauses, resumeConnection } from '@pis/bank-rails/connections';
 import { projections, ProjectionRunner } from '@pis/read-models';
 import { type Board, type BoardReply, startBoard } from './testing/board.js';
 
@@ -107,6 +108,23 @@ describe('a payment by link', () => {
       link: { state: 'canceled', accesses: [{ kind: 'show', visitor: null }] },
     });
     expect((await send('POST', `/payments/${paymentId}/link`, operator)).status).toBe(404);
+  });
+
+  it('is not canceled after a failover before its operator has compared with the bank', async () => {
+    const { originatorId, operator } = await tenant();
+    const create = async () =>
+      dataOf<Created>(await send('POST', '/payments', operator, requestOf(originatorId))).paymentId;
+    const cancel = (paymentId: string) => send('POST', `/payments/${paymentId}/cancel`, operator);
+    const paymentId = await create();
+    await readPauses(board.pool, ['bank']);
+    await board.pool.query("UPDATE rail_connections SET identity = 'lost'");
+    await readPauses(board.pool, ['bank']);
+    const refused = await cancel(paymentId);
+    expect(refused.status).toBe(409);
+    expect(refused.text).toContain('a bank may have the payment');
+    expect((await cancel(await create())).status).toBe(200);
+    await resumeConnection(board.pool, 'bank');
+    expect((await cancel(paymentId)).status).toBe(200);
   });
 
   it('is marked in the list once its link has expired, as long as it waits', async () => {

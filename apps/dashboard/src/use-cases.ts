@@ -1,6 +1,7 @@
 /** The use cases and lists of the dashboard: the same as the API's. */
 import type { Provider } from '@nestjs/common';
 import { prenoteConnectionOf } from '@pis/bank-rails/ach';
+import { restoredAt } from '@pis/bank-rails/connections';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { reportByHand } from '@pis/bank-rails/sandbox';
 import {
@@ -18,6 +19,7 @@ import type { Keyring } from '@pis/keyring';
 import {
   type DirectoryQuery,
   directoryQuery,
+  orUnavailable,
   PaymentLinkAccesses,
   PaymentLinkTable,
   type PaymentsQuery,
@@ -132,6 +134,7 @@ function casesOn(pool: pg.Pool, dependencies: Dependencies): UseCases {
     ...all,
     table: new PaymentLinkTable(pool),
     accesses: new PaymentLinkAccesses(pool),
+    restoredAt: () => orUnavailable(() => restoredAt(pool)),
     // The handlers put the address of the dashboard before it.
     publicUrl: '',
   });

@@ -1,5 +1,7 @@
 /** However a collection ends, its period ends or is collected again, and staff are told of what the log says. */
 import { jest } from '@jest/globals';
+import { railReferenceOf } from '@pis/bank-rails';
+import { readPauses, resumeConnection } from '@pis/bank-rails/connections';
 import {
   collection as collections,
   collectionSentBefore,
@@ -177,6 +179,33 @@ describe('a rejected collection that the bank settles after its period was reope
     expect(await periodOf(originatorId)).toMatchObject({
       ...{ status: 'GIVEN_UP', givenUp: 'RETURNED', returnReasonCode: 'R10' },
     });
+  });
+
+  it('does not withdraw the new one before the connections of a restored database were compared', async () => {
+    const { originatorId, first } = await reopened();
+    await world.round();
+    await readPauses(world.pool, ['files']);
+    await world.pool.query("UPDATE rail_connections SET identity = 'lost'");
+    await settle(first);
+    await world.round();
+    expect((await lastOf(originatorId)).state).toHaveProperty('status', 'QUEUED');
+    await resumeConnection(world.pool, 'files');
+    await world.round();
+    expect((await lastOf(originatorId)).state).toHaveProperty('status', 'FAILED');
+  });
+
+  it('does not withdraw the new one while ACH has a record of it that a restored log lacks', async () => {
+    const { originatorId, first } = await reopened();
+    await world.round();
+    const { collectionId } = await lastOf(originatorId);
+    await world.pool.query(
+      `INSERT INTO ach_entries (reference, bank, status, amount_minor, submitted_at)
+       VALUES ($1, 'files', 'filed', 362, now())`,
+      [railReferenceOf(collectionId)],
+    );
+    await settle(first);
+    await world.round();
+    expect((await lastOf(originatorId)).state).toHaveProperty('status', 'QUEUED');
   });
 
   it('keeps a new one that was started from being sent', async () => {

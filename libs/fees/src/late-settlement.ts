@@ -2,6 +2,8 @@
  * What follows when the bank settles a collection that it has rejected before. A later collection of the period that was
  * not sent is withdrawn: its own stream decides between that and the executor's claim. Of one that was sent, staff are told.
  */
+import { railReferenceOf } from '@pis/bank-rails';
+import { restoredAt } from '@pis/bank-rails/connections';
 import type { SettlementAccountMissing } from '@pis/commands';
 import {
   collection as collections,
@@ -16,6 +18,8 @@ import {
 } from '@pis/domain';
 import { type EventStore, repository, WrongExpectedRevision } from '@pis/event-store';
 import { KeyDestroyed } from '@pis/keyring';
+import { orUnavailable } from '@pis/read-models';
+import type pg from 'pg';
 import type { CollectionOptions } from './collection-options.js';
 import { queueCommand } from './new-collection.js';
 
@@ -80,7 +84,8 @@ function isUnsent({ status, railReference }: Payment): boolean {
 
 /**
  * Withdraws a collection unless it was sent. One that does not exist yet is created withdrawn, in one append: another
- * collector may be about to create it.
+ * collector may be about to create it. One that a restored database or log knows as unsent may have been sent: its bank
+ * is compared first, and its record at ACH is left to the executor.
  * @returns the collection; null while it cannot be decided
  */
 async function withdrawn(
@@ -92,6 +97,10 @@ async function withdrawn(
   const loaded = await repo.load(collectionId);
   const { state }: { readonly state: PaymentState } = loaded;
   if (state !== null && state.status !== 'QUEUED') return state;
+  const { pool } = options.sources;
+  if ((await orUnavailable(() => restoredAt(pool))) !== null) return null;
+  const isRecorded = await hasRecord(pool, collectionId);
+  if (state !== null && isRecorded) return null;
   const commands: PaymentCommand[] = [];
   if (state === null) {
     const queue = await queueCommand(options, period, { collectionId, at });
@@ -104,7 +113,7 @@ async function withdrawn(
     failureMessage: 'The fees were collected already.',
     failureReason: 'withdrawn: the bank has settled an earlier collection of the same fees',
   } as const;
-  commands.push({ type: 'FailPayment', at, data });
+  if (!isRecorded) commands.push({ type: 'FailPayment', at, data });
   try {
     await repo.record(collectionId, loaded, commands, options.by);
   } catch (error) {
@@ -115,6 +124,18 @@ async function withdrawn(
   const { state: after } = await repo.load(collectionId);
   // Another collector has created it meanwhile: the next round withdraws it.
   return after?.status === 'QUEUED' ? null : after;
+}
+
+/** Whether ACH has an entry of it that may have been sent. */
+async function hasRecord(pool: pg.Pool, collectionId: string): Promise<boolean> {
+  const { rowCount } = await orUnavailable(() =>
+    pool.query({
+      name: 'fees.record_of_collection',
+      text: `SELECT FROM ach_entries WHERE reference = $1 AND status NOT IN ('voided', 'rejected')`,
+      values: [railReferenceOf(collectionId)],
+    }),
+  );
+  return rowCount !== 0;
 }
 
 /** A crash before it is recorded on the period repeats the notice, which is given once. */

@@ -61,6 +61,11 @@ function apiErrorOf(refusal: ClientRefusal): ApiError {
         'IDEMPOTENCY_KEY_REUSED_WITH_DIFFERENT_BODY',
         `this Idempotency-Key created payment ${refusal.paymentId} from a request that differs in: ${refusal.differingFields.join(', ')}`,
       );
+    case 'MAY_BE_SUBMITTED':
+      return new ApiError(
+        'CONFLICT',
+        'the database was restored or failed over, and a bank may have the payment: it can be canceled when the operator has compared',
+      );
     case 'NOT_ALLOWED_IN_STATUS':
       return new ApiError('CONFLICT', `a payment in ${refusal.status} cannot make this transition`);
     case 'TOO_MANY_TESTS_OF_CALLER':

@@ -123,6 +123,21 @@ export async function pausedConnections(pool: pg.Pool): Promise<number> {
   return rows[0]?.paused ?? 0;
 }
 
+/**
+ * When the database was restored or failed over, while a connection waits to be compared with its bank; null when none does.
+ * What was created before then may have been submitted, although nothing here says so. @throws connection errors of PostgreSQL
+ */
+export async function restoredAt(pool: pg.Pool): Promise<Date | null> {
+  const { rows } = await pool.query<{ at: Date | null }>({
+    name: 'rail-restored-at',
+    text: `SELECT max(CASE WHEN is_bound THEN paused_at ELSE now() END) AS at
+             FROM (SELECT paused_at, is_restored, identity = (SELECT rail_database_identity()) AS is_bound
+                     FROM rail_connections) AS c
+            WHERE NOT is_bound OR (is_restored AND paused_at IS NOT NULL)`,
+  });
+  return rows[0]?.at ?? null;
+}
+
 export interface PausedByHand {
   /** Null for every connection that was ever used. */
   readonly connection: string | null;

@@ -60,6 +60,19 @@ describe('the end of a link', () => {
     });
   });
 
+  it('does not come with a cancellation after a failover that may have lost the answer of the payer', async () => {
+    let restoredAt: Date | null = new Date(at);
+    world = await linkWorld({ restoredAt: () => Promise.resolve(restoredAt) });
+    const cancel = (paymentId: string) => world.links.cancel(world.organizationId, paymentId, by);
+    const { paymentId } = await world.linked();
+    expect(await cancel(paymentId)).toEqual({ refused: 'MAY_BE_SUBMITTED' });
+    world.clock.at = new Date(Date.parse(at) + 1).toISOString();
+    const later = await world.linked();
+    expect(unrefused(await cancel(later.paymentId)).status).toBe('CANCELED');
+    restoredAt = null;
+    expect(unrefused(await cancel(paymentId)).status).toBe('CANCELED');
+  });
+
   it('comes with the cancellation even while its row cannot be disabled', async () => {
     const { table } = memoryTables();
     const stuck = { ...table, disable: () => Promise.reject(new StoreUnavailable('away')) };

@@ -58,6 +58,11 @@ export interface PaymentLinksOptions extends LinkRequestsOptions {
   readonly accesses: LinkAccessLog;
   /** What the URL of a link begins with, without a slash at its end: PIS_PUBLIC_URL. */
   readonly publicUrl: string;
+  /**
+   * When the database was restored, or failed over to a replica, while operators still compare it with the banks; null
+   * otherwise. Whoever cancels payments needs it. Throws StoreUnavailable.
+   */
+  readonly restoredAt?: () => Promise<Date | null>;
   /** Repeated opens were not counted yet, and will be tried again. */
   readonly onUncounted?: (error: unknown) => void;
   /** ISO 8601; the clock of the process when absent. */
@@ -79,8 +84,9 @@ export interface RequestedPayment {
   readonly replayed: boolean;
 }
 
+/** `MAY_BE_SUBMITTED`: a restored database or a replica may lack what the counterparty has answered, and its submission. */
 export type CancellationRefusal =
-  | Refusal<'PAYMENT_NOT_FOUND'>
+  | Refusal<'PAYMENT_NOT_FOUND' | 'MAY_BE_SUBMITTED'>
   | (Refusal<'NOT_ALLOWED_IN_STATUS'> & { readonly status: Payment['status'] });
 
 /** `NO_LINK`: the payment never had one, it was canceled, or a party was erased. */
@@ -174,6 +180,8 @@ export class PaymentLinks {
   ): Promise<Payment | CancellationRefusal> {
     const { state } = await this.payments.load(paymentId);
     if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
+    const isWaiting = state.status === 'AWAITING_CONFIRMATION';
+    if (isWaiting && (await this.mayBeSubmitted(state))) return { refused: 'MAY_BE_SUBMITTED' };
     const command = { type: 'CancelPayment', at: this.clock(), data: {} } as const;
     const canceled = await this.payments.execute(paymentId, command, context);
     const after =
@@ -187,6 +195,11 @@ export class PaymentLinks {
     const canceledAt = after.canceledAt ?? after.statusAt;
     await this.options.table.disable(paymentId, canceledAt).catch(ignoreUnavailable);
     return after;
+  }
+
+  private async mayBeSubmitted({ createdAt }: Payment): Promise<boolean> {
+    const restoredAt = (await this.options.restoredAt?.()) ?? null;
+    return restoredAt !== null && Date.parse(createdAt) <= restoredAt.getTime();
   }
 
   /** The URL, for a user who may create payments. The showing is recorded. @throws StoreUnavailable */
