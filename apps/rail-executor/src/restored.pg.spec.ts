@@ -153,6 +153,29 @@ it('a claimed payment whose message was sent after the dump is not sent again, a
   expect(await executed()).toBe(2);
 });
 
+it('a payment that was about to be voided is not FAILED because a replica has its entry in no file', async () => {
+  const message = await world.queue('4321');
+  await handle(world.executor({ banks }), message);
+  const failOver = await dumpOf(world.pool);
+  await exchangeFiles();
+  expect(await executed()).toBe(1);
+  await failOver();
+  await world.pool.query("UPDATE rail_pending SET sealed_at = now(), stage = 'claimed'");
+
+  const executor = world.executor({ banks });
+  const tryAgain = async () => {
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+  };
+  await tryAgain();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+  expect(await entries()).toMatchObject([{ status: 'waiting' }]);
+  await resumeAll();
+  await exchangeFiles();
+  await tryAgain();
+  expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
+});
+
 /** The log of a replica that got nothing of the payment since it was queued. */
 async function queuedLog({ paymentId }: QueuedMessage): Promise<EventStore> {
   const store = memoryEventStore();

@@ -4,7 +4,6 @@
  * submitted with the earlier sum. The answer of the bank to that one is no answer to this one, and sending this one, too,
  * would debit the originator a second time. Nor is one collected that the bank has returned: it tells the return once.
  */
-import type { BankConnection, TransferRecord } from '@pis/bank-rails';
 import type { LoadedTransfer } from '@pis/commands';
 import { collectionSentBefore, type PaymentCommand, transferAmountMinor } from '@pis/domain';
 import type { Banks } from './banks.js';
@@ -18,21 +17,26 @@ export interface EarlierCollection {
   readonly message: string;
 }
 
-type Records = Pick<BankConnection, 'recordOf' | 'void'>;
-
 /**
  * How this collection ends because a connection has a record of an earlier one under its reference; null when it goes on:
- * there is none, or it is this one. What has not left is voided first. @throws BankUnavailable, BankRefused
+ * there is none, or it is this one. What has not left is voided first.
+ * @throws BankUnavailable, BankRefused; ConnectionPaused while it may have left unknown to this database
  */
 export async function recordBefore(
   { owner, state }: LoadedTransfer,
   { reference }: Pick<Transfer, 'reference'>,
-  banks: Pick<Banks, 'all'>,
+  banks: Pick<Banks, 'all' | 'requireRecords'>,
 ): Promise<EarlierCollection | null> {
   if (owner !== 'collection') return null;
   const amountMinor = transferAmountMinor(state);
   for (const { name, connection } of banks.all) {
-    const record = await recordUnlessWaiting(connection, reference, amountMinor);
+    let record = (await connection.recordOf?.(reference)) ?? null;
+    if (record?.status === 'waiting' && record.amountMinor !== amountMinor) {
+      await banks.requireRecords();
+      await connection.void(reference);
+      // It may have left meanwhile.
+      record = (await connection.recordOf?.(reference)) ?? null;
+    }
     if (record === null) continue;
     const { status, amountMinor: sentMinor } = record;
     const facts = { connection: name, status, sentMinor, amountMinor };
@@ -47,18 +51,6 @@ export async function recordBefore(
       return { ...sentBefore(facts), facts, message: 'a collection was returned before' };
   }
   return null;
-}
-
-async function recordUnlessWaiting(
-  connection: Records,
-  reference: string,
-  amountMinor: number,
-): Promise<TransferRecord | null> {
-  const record = (await connection.recordOf?.(reference)) ?? null;
-  if (record?.status !== 'waiting' || record.amountMinor === amountMinor) return record;
-  await connection.void(reference);
-  // It may have left meanwhile.
-  return (await connection.recordOf?.(reference)) ?? null;
 }
 
 /** The period starts another one by itself. */

@@ -107,6 +107,10 @@ export function isPausedSql(connection: string): string {
   return `${connection} IN (${pausedSql})`;
 }
 
+/** SQL: the connections of which what was sent may be unknown here, because the database was restored or failed over. */
+export const restoredSql = `SELECT connection FROM rail_connections
+   WHERE (is_restored AND paused_at IS NOT NULL) OR identity <> (SELECT rail_database_identity())`;
+
 export async function isPaused(pool: pg.Pool, connection: string): Promise<boolean> {
   const { rows } = await pool.query<{ is_paused: boolean }>(
     `SELECT ${isPausedSql('$1')} AS is_paused`,
@@ -131,9 +135,8 @@ export async function restoredAt(pool: pg.Pool): Promise<Date | null> {
   const { rows } = await pool.query<{ at: Date | null }>({
     name: 'rail-restored-at',
     text: `SELECT max(CASE WHEN is_bound THEN paused_at ELSE now() END) AS at
-             FROM (SELECT paused_at, is_restored, identity = (SELECT rail_database_identity()) AS is_bound
-                     FROM rail_connections) AS c
-            WHERE NOT is_bound OR (is_restored AND paused_at IS NOT NULL)`,
+             FROM (SELECT paused_at, identity = (SELECT rail_database_identity()) AS is_bound
+                     FROM rail_connections WHERE connection IN (${restoredSql})) AS c`,
   });
   return rows[0]?.at ?? null;
 }

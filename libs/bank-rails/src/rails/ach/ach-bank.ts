@@ -14,6 +14,7 @@ import { type Keyring, ownerOf } from '@pis/keyring';
 import { WakeLoop, type WakeLoopOptions } from '@pis/postgres';
 import type pg from 'pg';
 import {
+  BankAnswerUnclear,
   type BankConnection,
   BankRefused,
   type BankTerms,
@@ -248,6 +249,8 @@ class NachaBank implements AchBank {
 
   async void(reference: string): Promise<VoidResult> {
     const entry = await guarded(() => this.submissions.void(reference));
+    if (entry.status === 'waiting')
+      throw new BankAnswerUnclear('a file of the lost database may have the entry');
     const isVoid = entry.status === 'voided' || entry.status === 'rejected';
     return isVoid ? { outcome: 'voided', ...unseenIn(entry) } : { outcome: 'received' };
   }

@@ -1,6 +1,6 @@
 /** The connection is paused just after a process has looked for something to send: its database may have failed over. */
 import type pg from 'pg';
-import { BankUnavailable } from '../../bank-connection.js';
+import { BankAnswerUnclear, BankUnavailable } from '../../bank-connection.js';
 import { pauseConnections, resumeConnection } from '../../connections/connection-pauses.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 
@@ -41,6 +41,22 @@ it('no file is built any more', async () => {
   await world.settle(world.open({ pool: pausedAfterLook() }));
   expect(await world.count('ach_entries', "status = 'waiting'")).toBe(1);
   await expectSentAfterPause();
+});
+
+it('an entry in no file is voided when the connection of a restored database is resumed, and not before', async () => {
+  const { reference } = await world.submit('4321');
+  await pauseConnections(world.pool, { connection, isRestored: true, reason: 'a failover' });
+  await expect(world.bank.void(reference)).rejects.toThrow(BankAnswerUnclear);
+  await resumeConnection(world.pool, connection);
+  await world.settle();
+  expect(world.desk.uploads).toEqual([]);
+  expect(await world.bank.void(reference)).toEqual({ outcome: 'voided' });
+});
+
+it('an entry in no file is voided while an operator has paused its connection', async () => {
+  const { reference } = await world.submit('4321');
+  await pauseConnections(world.pool, { connection, isRestored: false, reason: 'by hand' });
+  expect(await world.bank.void(reference)).toEqual({ outcome: 'voided' });
 });
 
 it('no recorded file is uploaded any more', async () => {

@@ -7,6 +7,7 @@ import type { AchService, Direction } from '@pis/domain';
 import { GroupCommit, isDataError } from '@pis/postgres';
 import type pg from 'pg';
 import type { RailRejection } from '../../bank-connection.js';
+import { restoredSql } from '../../connections/connection-pauses.js';
 import { type AchEntryAnswer, type AchEntryStatus, rejectionText } from './ach-tables.js';
 import type { StandardEntryClass, TransactionCode } from './nacha-file.js';
 
@@ -85,7 +86,10 @@ export class AchSubmissions {
     return rows[0] === undefined ? null : entryOf(rows[0]);
   }
 
-  /** Voids what is in no file, also before it comes. @returns the entry as it is then */
+  /**
+   * Voids what is in no file, also before it comes.
+   * @returns the entry as it is then: still 'waiting' while the database may lack its file
+   */
   async void(reference: string): Promise<SubmittedEntry> {
     const { rows } = await this.pool.query<EntryRow>({
       name: 'ach-entry-void',
@@ -156,9 +160,17 @@ const submitSql = `
   ON CONFLICT (reference) DO UPDATE SET submissions = e.submissions + 1
   RETURNING ${columns}`;
 
+const isVoidedSql = `e.status = 'waiting' AND e.bank NOT IN (${restoredSql})`;
+
+/**
+ * What a restored database, or a replica, has as waiting may be in a file that the bank has. It is not voided before its
+ * connection is resumed. Then it is in no file before the void had the time to be repeated.
+ */
 const voidSql = `
   INSERT INTO ach_entries AS e (reference, bank, status, submitted_at) VALUES ($1, $2, 'voided', now())
   ON CONFLICT (reference) DO UPDATE SET
-    status = CASE e.status WHEN 'waiting' THEN 'voided' ELSE e.status END,
-    sealed_receiver = CASE e.status WHEN 'waiting' THEN NULL ELSE e.sealed_receiver END
+    status = CASE WHEN ${isVoidedSql} THEN 'voided' ELSE e.status END,
+    sealed_receiver = CASE WHEN ${isVoidedSql} THEN NULL ELSE e.sealed_receiver END,
+    due_at = CASE e.status WHEN 'waiting' THEN greatest(e.due_at, now() + interval '1 hour')
+                           ELSE e.due_at END
   RETURNING ${columns}`;
