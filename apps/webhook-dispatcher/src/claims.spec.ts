@@ -147,4 +147,30 @@ describe('A pass over due deliveries', () => {
     await claims.pass();
     expect(rooms.map((room) => [...room.keys()])).toEqual([['another']]);
   });
+
+  it('looks again soon for an endpoint that was closed and opened before the database answered', async () => {
+    let atMs = 0;
+    const traffic = new Traffic(trafficLimits, () => ({ atMs, idleMs: atMs }));
+    traffic.close('one', 20);
+    const claims = new Claims({
+      table: {
+        due(_now, { except }) {
+          expect(except).toEqual(['one']);
+          atMs = 30;
+          return Promise.resolve({ endpoints: [], nextDueAt: null });
+        },
+        claim: () => Promise.resolve([]),
+        leased: () => Promise.resolve([]),
+      },
+      traffic,
+      waiting: new WaitingRoom<ClaimedWork>({
+        ...{ waitingMax: 6, waitingPerEndpointMax: 4, waitingPerOrganizationMax: 5 },
+      }),
+      atWork: new Set(),
+      now: () => new Date(),
+      pollMs: () => pollMaxMs,
+      limits,
+    });
+    expect(await claims.pass()).toEqual({ works: [], waitMs: 20 });
+  });
 });

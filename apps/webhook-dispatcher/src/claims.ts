@@ -75,6 +75,8 @@ export class Claims {
     const left = await this.leftByUnanswered();
     if (left.length > 0) return { works: left, waitMs: 0 };
     this.withheld = new Map([...this.withheld].filter(([id]) => this.isWithheld(id)));
+    // Now: one that is skipped may have opened before the answer comes.
+    const opensInMs = traffic.opensInMs();
     const withoutRoom = traffic.limited().filter((endpointId) => this.roomOf(endpointId) === 0);
     const full = [...new Set([...withoutRoom, ...this.withheld.keys()])];
     // The next pass considers what is left in the table during this one.
@@ -101,10 +103,10 @@ export class Claims {
     const mayHideOthers =
       endpoints.length >= limits.dueEndpointsMax &&
       endpoints.some(({ endpointId }) => this.isWithheld(endpointId));
-    return {
-      works: claimed.map((delivery) => ({ delivery, leasedAtMs })),
-      waitMs: claimed.length > 0 || mayHideOthers ? 0 : this.waitMs(room.size > 0, time, nextDueAt),
-    };
+    const works = claimed.map((delivery) => ({ delivery, leasedAtMs }));
+    if (works.length > 0 || mayHideOthers) return { works, waitMs: 0 };
+    const untilDueMs = nextDueAt === null ? Infinity : nextDueAt.getTime() - time.getTime();
+    return { works, waitMs: this.waitMs(room.size > 0, Math.min(untilDueMs, opensInMs)) };
   }
 
   private async leftByUnanswered(): Promise<readonly ClaimedWork[]> {
@@ -188,11 +190,10 @@ export class Claims {
     this.isStarved = considered.some(({ endpointId }) => !room.has(endpointId));
   }
 
-  private waitMs(wasRefused: boolean, time: Date, nextDueAt: Date | null): number {
-    const { limits, traffic, pollMs } = this.deps;
+  private waitMs(wasRefused: boolean, untilNextMs: number): number {
+    const { limits, pollMs } = this.deps;
     // Other dispatchers have just leased the due deliveries.
     if (wasRefused) return limits.postponeMs;
-    const untilDueMs = nextDueAt === null ? Infinity : nextDueAt.getTime() - time.getTime();
-    return Math.max(1, Math.min(pollMs(), untilDueMs, traffic.opensInMs()));
+    return Math.max(1, Math.min(pollMs(), untilNextMs));
   }
 }

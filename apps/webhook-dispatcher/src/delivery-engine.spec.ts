@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { until } from '@pis/local-servers/testing';
-import { Bell } from '@pis/postgres';
-import { deliveryOf, type FanOut, type Outcome } from '@pis/webhook-deliveries';
+import { deliveryOf } from '@pis/webhook-deliveries';
 import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
+import { delivered, fanOutTo, idsOf } from './testing/fan-outs.js';
 import { type OwnedEndpoint, type Ticket, Traffic } from './traffic.js';
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
@@ -44,65 +44,6 @@ describe('A delivery engine without work', () => {
     await until(() => asked >= 2, { timeoutMs: 20_000 });
     await turns();
     expect(asked).toBe(2);
-    await engine.stop();
-  });
-});
-
-describe('A delivery engine in an idle system', () => {
-  it('asks the table seldom, and often for a while after another process has told of deliveries', async () => {
-    let asked = 0;
-    const bell = new Bell();
-    const engine = new DeliveryEngine({
-      table: {
-        async due() {
-          asked += 1;
-          await setImmediate();
-          return { endpoints: [], nextDueAt: null };
-        },
-        ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
-        ...{ record: unexpected, failExpired: unexpected },
-      },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
-      attempt: unexpected,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell, idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
-    });
-    engine.start();
-    await until(() => asked === 1, { timeoutMs: 20_000 });
-    for (let turn = 0; turn < 500; turn += 1) await setImmediate();
-    expect(asked).toBe(1);
-    bell.ring();
-    await until(() => asked > 10, { timeoutMs: 20_000 });
-    await engine.stop();
-  });
-
-  it('asks the table when a delivery is due that it has seen there', async () => {
-    const dueAt = new Date(Date.now() + 300);
-    const askedAt: Date[] = [];
-    const engine = new DeliveryEngine({
-      table: {
-        due(now) {
-          askedAt.push(now);
-          return Promise.resolve({ endpoints: [], nextDueAt: now < dueAt ? dueAt : null });
-        },
-        ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
-        ...{ record: unexpected, failExpired: unexpected },
-      },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
-      attempt: unexpected,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
-    });
-    engine.start();
-    await until(() => askedAt.some((at) => at >= dueAt), { timeoutMs: 20_000 });
-    // A timer may end a millisecond early.
-    expect(askedAt.length).toBeLessThan(5);
     await engine.stop();
   });
 });
@@ -393,20 +334,3 @@ describe('An organization whose attempts hang beyond its share', () => {
     await engine.stop();
   });
 });
-
-const idsOf = ({ receivers }: FanOut) => receivers.map(({ deliveryId }) => deliveryId);
-
-function fanOutTo(endpointId: string): FanOut {
-  const at = new Date();
-  return {
-    ...{ eventId: randomUUID(), organizationId: randomUUID(), eventType: 'payment.created' },
-    ...{ paymentId: null, occurredAt: at, body: '{}', bodyHash: '', traceparent: null },
-    ...{ createdAt: at, windowEndsAt: at, receivers: [{ deliveryId: randomUUID(), endpointId }] },
-  };
-}
-
-function delivered(): Outcome {
-  const at = new Date();
-  const attempt = { at, status: 200, durationMs: 1, error: null, responseExcerpt: '' };
-  return { kind: 'delivered', finishedAt: at, attempt: { id: randomUUID(), ...attempt } };
-}

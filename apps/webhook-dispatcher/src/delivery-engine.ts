@@ -348,6 +348,8 @@ export class DeliveryEngine {
     const { result, gotStatus } = resultOf(outcome);
     this.traffic.attempted(ticket, result, gotStatus);
     this.refill(endpointId);
+    // The loop may sleep for longer than the endpoint is closed.
+    if (this.traffic.opensLater(endpointId)) this.watch.bell.ring();
     if (isNew) await this.endExpired(work.delivery);
     return isDisabled ? { kind: 'released', notBefore: null } : outcome;
   }
@@ -385,6 +387,8 @@ export class DeliveryEngine {
         const { rung } = bell;
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
+        // What becomes due while its endpoint has no room is not known here.
+        if (works.length > 0) this.watch.noticed();
         for (const work of works) this.begin(work);
         if (waitMs > 0) await bell.wait(rung, waitMs, this.stopping.signal);
         if (bell.rung !== rung) this.watch.noticed();

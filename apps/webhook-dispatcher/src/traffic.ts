@@ -283,6 +283,12 @@ export class Traffic {
     return this.shares.left(organizationId, speed === 'quick' ? 'quick' : 'slow', planned);
   }
 
+  /** Whether the endpoint is closed for a while. */
+  opensLater(endpointId: string): boolean {
+    const endpoint = this.endpoints.get(endpointId);
+    return endpoint !== undefined && this.isClosed(endpoint);
+  }
+
   /** How long until the first closed endpoint opens, in ms; Infinity when none is closed. */
   opensInMs(): number {
     let first = Infinity;
