@@ -148,4 +148,25 @@ describe('a listening connection', () => {
     await until(() => listener.isProven, limit);
     expect(heard).toEqual([]);
   });
+
+  it('is not proven while the server does not answer those who send', async () => {
+    const answered = Promise.withResolvers<void>();
+    let isHanging = false;
+    const listener = listenerOn(database.url, {
+      arrivesWithinMs: 100,
+      senders: {
+        query: (text, values) => (isHanging ? answered.promise : operator.query(text, values)),
+      },
+    });
+    try {
+      await until(() => listener.isProven, limit);
+      isHanging = true;
+      await until(() => !listener.isProven, limit);
+      isHanging = false;
+      await until(() => listener.isProven, limit);
+      expect(heard).toEqual([]);
+    } finally {
+      answered.resolve();
+    }
+  });
 });

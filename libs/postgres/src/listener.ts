@@ -15,7 +15,10 @@ import { backoffMs, pause } from './wake-up.js';
 const endTimeoutMs = 1_000;
 /** Costs a statement. The keepalive of TCP costs none, but the kernel of a hanging server answers it. */
 const checkEveryDefaultMs = 15_000;
-/** A notification that was sent, and has not arrived after this, does not arrive. */
+/**
+ * A notification that was sent, and has not arrived after this, does not arrive. Nor is it waited for longer until it is
+ * sent: the server may have vanished from all connections.
+ */
 const arrivesWithinDefaultMs = 5_000;
 
 export interface ListenerOptions {
@@ -162,24 +165,19 @@ export class Listener {
     return isArrived === true;
   }
 
-  /** Null if none could be sent. */
+  /** Null if none could be sent, or the server has not answered for too long. */
   async #arrives(lost: AbortSignal): Promise<boolean | null> {
     const { senders, arrivesWithinMs = arrivesWithinDefaultMs } = this.options;
     if (senders === undefined) return null;
     const token = randomUUID();
     const arrived = Promise.withResolvers<true>();
     this.#awaited = { token, arrived: () => arrived.resolve(true) };
-    try {
-      await senders.query('SELECT pg_notify($1, $2)', [this.#proofs, token]);
-    } catch {
-      return null;
-    }
-    const patience = new AbortController();
-    const ended = AbortSignal.any([patience.signal, lost]);
-    const late = pause(arrivesWithinMs, ended).then(() => false);
-    const isArrived = await Promise.race([arrived.promise, late]);
-    patience.abort();
-    return isArrived;
+    const sent = senders.query('SELECT pg_notify($1, $2)', [this.#proofs, token]).then(
+      () => true,
+      () => false,
+    );
+    if (!(await isTrueWithin(sent, arrivesWithinMs, lost))) return null;
+    return isTrueWithin(arrived.promise, arrivesWithinMs, lost);
   }
 
   #client(): pg.Client {
@@ -207,6 +205,19 @@ async function unlessLost<Answer>(answer: Promise<Answer>, lost: AbortSignal): P
   } finally {
     lost.removeEventListener('abort', end);
   }
+}
+
+/** False if it takes longer. */
+async function isTrueWithin(
+  answer: Promise<boolean>,
+  limitMs: number,
+  lost: AbortSignal,
+): Promise<boolean> {
+  const patience = new AbortController();
+  const ended = AbortSignal.any([patience.signal, lost]);
+  const isTrue = await Promise.race([answer, pause(limitMs, ended).then(() => false)]);
+  patience.abort();
+  return isTrue;
 }
 
 /** Ends the session, but does not wait long for a server that no longer answers. */
