@@ -48,6 +48,26 @@ describe('a database that silently vanishes', () => {
   });
 });
 
+it('warns of an idle connection that is lost, but not once the pool is being closed', async () => {
+  const database = await createTestDatabase();
+  const warnings: string[] = [];
+  const warn = (_: object, message: string) => void warnings.push(message);
+  const pool = createPool(database.url, 'spec', { ...logger, warn });
+  const lost = new Error('terminating connection due to administrator command');
+  const idle = async () => {
+    const client = await pool.connect();
+    client.release();
+    return client;
+  };
+  (await idle()).emit('error', lost);
+  const last = await idle();
+  const ended = pool.end();
+  last.emit('error', lost);
+  await ended;
+  expect(warnings).toEqual(['lost an idle PostgreSQL connection']);
+  await database.drop();
+});
+
 it('the locks of a machine that vanishes are free after half a minute', async () => {
   const database = await createTestDatabase();
   const pool = createPool(database.url, 'spec', logger);

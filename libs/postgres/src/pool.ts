@@ -118,7 +118,11 @@ function common(url: string, app: string, limits: Limits): pg.PoolConfig {
 
 function logged(pool: pg.Pool, log: PoolLog): pg.Pool {
   // The pool replaces an idle connection that breaks. Without a listener its error would end the process.
-  pool.on('error', (error) => log.warn({ err: error }, 'lost an idle PostgreSQL connection'));
+  pool.on('error', (error) => {
+    // A server that stops right after its client ends connections before it reads their farewell.
+    const report = pool.ending ? log.debug.bind(log) : log.warn.bind(log);
+    report({ err: error }, 'lost an idle PostgreSQL connection');
+  });
   // The pool listens to idle connections only. One in use that breaks fails its next statement.
   pool.on('connect', (client) =>
     client.on('error', (error) => log.debug({ err: error }, 'lost a PostgreSQL connection')),
