@@ -2,7 +2,7 @@
 import { AuditLog, noteSigner, wantCheckpoint } from '@pis/audit';
 import { type UserActionName, userActionNames, type UserRole, userRoles } from '@pis/domain';
 import { openAddresses, type RecordedEvent, StoreUnavailable } from '@pis/event-store';
-import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
+import { type HttpsReceiver, startHttpsReceiver, until } from '@pis/local-servers/testing';
 import { LOG_WATCH } from '@pis/service-kit';
 import type { Declared } from './operation.js';
 import { type OperationName, operations } from './operations.js';
@@ -356,6 +356,29 @@ it(
     );
     expect(reply.text.slice(0, 5)).toBe('%PDF-');
     expect(reply.text).toContain('proofs.json');
+  },
+  limitMs,
+);
+
+it(
+  'PDFs with evidence are made a few at a time for an organization, and what is refused leaves no event',
+  async () => {
+    const { given, cookie } = await prepared('downloadEvidence');
+    const before = await board.store.lastPosition();
+    const path = `/payments/${given.ids?.['paymentId'] ?? ''}/evidence?format=pdf`;
+    const statuses: number[] = [];
+    // They wait for a signature of the log.
+    const asked = Array.from({ length: 14 }, async () => {
+      const { status, headers } = await board.call(path, { cookie, address });
+      if (status === 429) expect(headers['retry-after']).toBe('1');
+      statuses.push(status);
+    });
+    await until(() => statuses.length >= 4, { timeoutMs: limitMs });
+    expect(statuses).toEqual([429, 429, 429, 429]);
+    await signLog();
+    await Promise.all(asked);
+    expect(statuses.slice(4)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect(await actionsSince(before)).toHaveLength(2 * 10);
   },
   limitMs,
 );
