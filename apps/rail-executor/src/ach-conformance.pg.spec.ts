@@ -21,6 +21,7 @@ bankConnectionConformance('over NACHA files to the simulated bank', async () => 
     terms: core.terms,
     identity: sandboxAchIdentity,
     schedule: atOnceSchedule(),
+    limits: { removeAfterMs: 0 },
   });
   return {
     connection,

@@ -119,7 +119,10 @@ export function bankOver(
           : cutoffSchedule(cutoffs, ach.buildLeadMinutes * minuteMs),
       log: logger,
       ...(environment === 'sandbox' && {
-        limits: { inquiryFileEveryMs: sandboxInquiryEveryMs, inboxPollMs: sandboxInboxPollMs },
+        limits: {
+          ...{ inquiryFileEveryMs: sandboxInquiryEveryMs, inboxPollMs: sandboxInboxPollMs },
+          removeAfterMs: 0,
+        },
       }),
     });
     const start = () => connection.start();

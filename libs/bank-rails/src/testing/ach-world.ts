@@ -41,6 +41,7 @@ export async function openAchWorld() {
       ...changes,
       limits: {
         ...{ inquiryPauseMs: 0, inquiryFileEveryMs: 0, unreadableGraceMs: 0, uploadTakeoverMs: 0 },
+        removeAfterMs: 0,
         ...changes.limits,
       },
     });

@@ -82,6 +82,8 @@ export interface AchLimits {
   readonly uploadTakeoverMs: number;
   /** An inbound file that cannot be read may still be written: it is read again for so long. */
   readonly unreadableGraceMs: number;
+  /** An inbound file is removed so long after it was recorded: longer than a replica of the database lags. */
+  readonly removeAfterMs: number;
   /** The pause between two inquiries about one entry. */
   readonly inquiryPauseMs: number;
   /** The pause between two files of inquiries. */
@@ -98,6 +100,7 @@ const defaultLimits: AchLimits = {
   inboxPollMs: 60_000,
   uploadTakeoverMs: 5_000,
   unreadableGraceMs: 300_000,
+  removeAfterMs: 600_000,
   inquiryPauseMs: 60_000,
   inquiryFileEveryMs: 60_000,
   keptForMs: 95 * dayMs,
@@ -183,6 +186,7 @@ class NachaBank implements AchBank {
     });
     const inbox = new AchInbox({
       ...{ transport, log, unreadableGraceMs: limits.unreadableGraceMs },
+      removeAfterMs: limits.removeAfterMs,
       inbound: new AchInbound({ ...shared, onReports }),
       staying: new AchStayingFiles(pool, name),
       clock: () => performance.now(),

@@ -4,6 +4,8 @@ import type { FileTransport } from '../../connections/file-transport.js';
 import { ackBytes } from '../../testing/ach-desk.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { achFigures } from './ach-figures.js';
+import { AchInbox } from './ach-inbox.js';
+import { AchStayingFiles } from './ach-staying-files.js';
 
 let world: AchWorld;
 beforeEach(async () => {
@@ -12,7 +14,10 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 /** The desk's mailbox, where some calls are refused. Counts the downloads of each file. */
-function inbox(refuses: { get?: (name: string) => unknown; remove?: (name: string) => unknown }) {
+function inbox(
+  refuses: { get?: (name: string) => unknown; remove?: (name: string) => unknown },
+  removeAfterMs = 0,
+) {
   const downloads = new Map<string, number>();
   const inner = world.desk.transport();
   const refusing = async (refusal: unknown) => {
@@ -31,7 +36,7 @@ function inbox(refuses: { get?: (name: string) => unknown; remove?: (name: strin
       return inner.remove(file);
     },
   };
-  return { bank: world.open({ transport }), downloads };
+  return { bank: world.open({ transport, limits: { removeAfterMs } }), downloads, transport };
 }
 
 type Bank = ReturnType<typeof inbox>['bank'];
@@ -189,4 +194,55 @@ it('a bank that goes away in the middle is no fault of the files', async () => {
   };
   await expect(world.open({ transport }).rounds.inbound()).rejects.toBeInstanceOf(BankUnavailable);
   expect(await world.count('ach_inbox_files')).toBe(0);
+});
+
+describe('a file stays in the inbox for a while after it was recorded', () => {
+  it('so that a replica that lacks its record reads it again', async () => {
+    const instruction = await world.unacknowledged();
+    await world.desk.answer();
+    const { bank, downloads } = inbox({}, 600_000);
+    await rounds(bank);
+    await rounds(bank);
+    expect([...downloads.values()]).toEqual([1]);
+    expect(await achFigures(world.pool)).toMatchObject({ inboxKept: 0, inboxUnread: 0 });
+    const confirmed = { type: 'confirmed', reference: instruction.reference };
+    expect(await world.feed()).toMatchObject([confirmed]);
+
+    await world.pool.query("DELETE FROM ach_feed; DELETE FROM rail_files WHERE way = 'in'");
+    await world.pool.query("UPDATE ach_entries SET status = 'filed'");
+    await world.pool.query("UPDATE ach_files SET status = 'uploaded', answered_at = NULL");
+    await rounds(inbox({}, 600_000).bank);
+    expect(await world.feed()).toMatchObject([confirmed]);
+  });
+
+  it('and is removed then, unless its record was lost meanwhile', async () => {
+    world.desk.post('a.jsonl', ackBytes({ name: 'a', sha256: '0'.repeat(64) }));
+    const { transport, downloads } = inbox({});
+    let [nowMs, isKnown] = [0, false];
+    const ofBank = new AchInbox({
+      ...{ transport, removeAfterMs: 600_000, unreadableGraceMs: 0, clock: () => nowMs },
+      staying: new AchStayingFiles(world.pool, 'test-ach'),
+      inbound: {
+        record: () => {
+          const result = isKnown ? null : 0;
+          isKnown = true;
+          return Promise.resolve(result);
+        },
+      },
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    });
+    const downloadsAt = async (atMs: number) => {
+      nowMs = atMs;
+      expect(await ofBank.round()).toEqual({ nextInMs: null, isComplete: true });
+      return downloads.get('a.jsonl');
+    };
+    expect(await downloadsAt(0)).toBe(1);
+    expect(await downloadsAt(599_999)).toBe(1);
+    isKnown = false;
+    expect(await downloadsAt(600_000)).toBe(2);
+    expect(await downloadsAt(1_199_999)).toBe(2);
+    expect(world.desk.inbox.size).toBe(1);
+    expect(await downloadsAt(1_200_000)).toBe(3);
+    expect(world.desk.inbox.size).toBe(0);
+  });
 });

@@ -2,6 +2,9 @@
  * The rounds over the bank's inbox. Each file is read whole, recorded, and taken out. A file that cannot be read or
  * removed holds up no other: it is left alone for a while, then tried again. Whatever happens, a file is removed only
  * after these bytes of it were recorded.
+ *
+ * The database may fail over to a replica that lacks the last records, and the bank would not have the file any more. So a
+ * file stays for a while after it was recorded. Then it is read again, and removed if the database still has its record.
  */
 import { isTransient } from '@pis/postgres';
 import { BankRefused, BankUnavailable } from '../../bank-connection.js';
@@ -13,11 +16,13 @@ import type { AchLog } from './ach-tables.js';
 
 export interface AchInboxOptions {
   readonly transport: FileTransport;
-  readonly inbound: AchInbound;
+  readonly inbound: Pick<AchInbound, 'record'>;
   readonly staying: AchStayingFiles;
   readonly log: AchLog;
   /** A file that cannot be read may still be written: it is read again for so long. */
   readonly unreadableGraceMs: number;
+  /** A file is removed so long after it was recorded. */
+  readonly removeAfterMs: number;
   /** Milliseconds that only grow. */
   readonly clock: () => number;
 }
@@ -36,6 +41,9 @@ interface Unreadable {
   readonly sinceMs: number;
 }
 
+/** A file that was recorded, and is to be removed later. */
+type Recorded = Pick<Unreadable, 'sizeBytes' | 'version'> & { readonly atMs: number };
+
 interface Stuck {
   readonly file: RemoteFile;
   readonly state: StayingState;
@@ -53,6 +61,7 @@ export interface InboxRound {
 
 export class AchInbox {
   private readonly unreadable = new Map<string, Unreadable>();
+  private readonly recorded = new Map<string, Recorded>();
 
   constructor(private readonly options: AchInboxOptions) {}
 
@@ -65,7 +74,8 @@ export class AchInbox {
     const { transport, staying } = this.options;
     const listed = await transport.list(inboxListMax);
     const names = namesOf(listed);
-    for (const name of this.unreadable.keys()) if (!names.has(name)) this.unreadable.delete(name);
+    for (const known of [this.unreadable, this.recorded])
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     const known = await staying.among(listed);
     const due: RemoteFile[] = [];
     let isComplete = listed.length < inboxListMax;
@@ -73,13 +83,14 @@ export class AchInbox {
       const before = known.get(file.name);
       if (before?.isResting === true) isComplete &&= before.state === 'kept';
       else if (this.isWaiting(file)) isComplete = false;
-      else due.push(file);
+      else if (!this.isRecorded(file)) due.push(file);
     }
     const stuck: Stuck[] = [];
     let failuresInARow = 0;
     for (const file of due.slice(0, filesPerRoundMax)) {
-      const result = await this.takeIn(file);
-      if (result === 'waiting' || (result !== 'out' && !result.isRead)) isComplete = false;
+      const result = await this.takeIn(file, known.get(file.name)?.state === 'kept');
+      if (result === 'waiting' || (typeof result === 'object' && !result.isRead))
+        isComplete = false;
       if (typeof result === 'object') {
         stuck.push(result);
         failuresInARow += 1;
@@ -87,14 +98,18 @@ export class AchInbox {
         continue;
       }
       failuresInARow = 0;
-      if (result === 'out' && known.has(file.name)) await staying.delete(file.name);
+      if (result !== 'waiting' && known.has(file.name)) await staying.delete(file.name);
     }
     await this.remember(stuck);
     const hasMore = due.length > filesPerRoundMax;
     return { nextInMs: hasMore ? 0 : null, isComplete: isComplete && !hasMore };
   }
 
-  private async takeIn(file: RemoteFile): Promise<'out' | 'waiting' | Stuck> {
+  /** @param isKept it was recorded before, and could not be removed */
+  private async takeIn(
+    file: RemoteFile,
+    isKept: boolean,
+  ): Promise<'out' | 'recorded' | 'waiting' | Stuck> {
     const { transport, log, inbound } = this.options;
     let bytes: Uint8Array;
     try {
@@ -103,6 +118,7 @@ export class AchInbox {
       return stuckBy(file, 'unread', error);
     }
     const content = await contentOf(bytes);
+    let isNew: boolean;
     try {
       if (content.kind === 'unreadable') {
         if (!this.graceIsOver(file, bytes)) return 'waiting';
@@ -111,17 +127,16 @@ export class AchInbox {
           'an inbound ACH file is unreadable',
         );
       }
-      await inbound.record(file.name, bytes, content);
+      isNew = (await inbound.record(file.name, bytes, content)) !== null;
     } catch (error) {
       if (isTransient(error)) throw error;
       // Something in this file is at fault. It must not hold up the others.
       if (!this.graceIsOver(file, bytes)) return 'waiting';
       log.error({ err: error, file: file.name }, 'an inbound ACH file cannot be applied');
-      await inbound.record(file.name, bytes, {
-        kind: 'unreadable',
-        problem: 'it cannot be applied',
-      });
+      const unreadable = { kind: 'unreadable', problem: 'it cannot be applied' } as const;
+      isNew = (await inbound.record(file.name, bytes, unreadable)) !== null;
     }
+    if (!this.mayRemove(file, isNew, isKept)) return 'recorded';
     try {
       // The bank has used the name again: the newer file is read next.
       if (!(await transport.remove(file)))
@@ -135,7 +150,29 @@ export class AchInbox {
       return stuckBy(file, 'kept', error);
     }
     this.unreadable.delete(file.name);
+    this.recorded.delete(file.name);
     return 'out';
+  }
+
+  /** Not if it was recorded just now. Then it is left alone until its time is over. */
+  private mayRemove(file: RemoteFile, isNew: boolean, isKept: boolean): boolean {
+    const { clock, removeAfterMs } = this.options;
+    const isOld = isKept || this.recordedAs(file) !== null;
+    if (removeAfterMs === 0 || (isOld && !isNew)) return true;
+    const { sizeBytes, version } = file;
+    this.recorded.set(file.name, { sizeBytes, version, atMs: clock() });
+    return false;
+  }
+
+  private isRecorded(file: RemoteFile): boolean {
+    const { clock, removeAfterMs } = this.options;
+    const known = this.recordedAs(file);
+    return known !== null && clock() < known.atMs + removeAfterMs;
+  }
+
+  private recordedAs({ name, sizeBytes, version }: RemoteFile): Recorded | null {
+    const known = this.recorded.get(name);
+    return known?.sizeBytes === sizeBytes && known.version === version ? known : null;
   }
 
   /** While the bank can be reached, the failure is the file's. Files that another process took in are gone. */
