@@ -42,3 +42,20 @@ it('the time of a restore is known until each connection was compared and resume
   await resumeConnection(pool, 'b');
   expect(await restoredAt(pool)).toBeNull();
 });
+
+it('inquiries of a pause after a failover repeat no number that the lost database has used', async () => {
+  await readPauses(pool, ['messages']);
+  const lastNumbers = async () => {
+    const { rows } = await pool.query<{ last: number }>(
+      "SELECT DISTINCT last::int FROM iso_message_numbers WHERE connection = 'messages'",
+    );
+    return rows.map(({ last }) => last);
+  };
+  await pool.query("INSERT INTO iso_message_numbers VALUES ('messages', current_date, 7)");
+  await pool.query("UPDATE rail_connections SET identity = 'lost'");
+  await readPauses(pool, ['messages']);
+  await readPauses(pool, ['messages']);
+  expect((await lastNumbers()).sort()).toEqual([10_000, 10_007]);
+  await resumeConnection(pool, 'messages');
+  expect((await lastNumbers()).sort()).toEqual([110_000, 110_007]);
+});

@@ -70,7 +70,7 @@ async function statesOf(pool: pg.Pool, connections: readonly string[]): Promise<
 /** A new connection is paused as well while any other one waits for the comparison after a restore. */
 async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void> {
   await inTransaction(pool, async (client) => {
-    await client.query(
+    const { rows: lost } = await client.query<{ connection: string }>(
       `UPDATE rail_connections SET is_restored = true, identity = rail_database_identity(),
          paused_at = now(), pause_reason = CASE
            WHEN paused_at IS NULL THEN $1
@@ -79,9 +79,11 @@ async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void
            ELSE $1 || '; before that it was paused since '
              || to_char(paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
              || ': ' || pause_reason END
-        WHERE identity <> rail_database_identity()`,
+        WHERE identity <> rail_database_identity() RETURNING connection`,
       [restoredReason],
     );
+    // Inquiries go on.
+    for (const { connection } of lost) await moveMessageNumbers(client, connection, inquiriesAhead);
     await client.query(
       `INSERT INTO rail_connections (connection, identity, is_restored, paused_at, pause_reason)
        SELECT c.name, rail_database_identity(), r.is_any,
@@ -181,6 +183,8 @@ export async function pauseConnections(
 
 /** Far more than are used between two backups. */
 const numbersAhead = { traces: 1_000_000, files: 100_000, messages: 100_000 } as const;
+/** At the beginning of a pause, so that inquiries during it repeat no number of a replica's lag. A rail has 999,999 a day. */
+const inquiriesAhead = 10_000;
 const traceSequenceMax = 9_999_999;
 /** Messages are numbered by the day on which they settle. */
 const numberedDays = 7;
@@ -223,11 +227,19 @@ async function moveNumbersAhead(client: pg.ClientBase, connection: string): Prom
        last_file = b.last_file + excluded.last_file`,
     [connection, numbersAhead.traces, traceSequenceMax, numbersAhead.files],
   );
+  await moveMessageNumbers(client, connection, numbersAhead.messages);
+}
+
+async function moveMessageNumbers(
+  client: pg.ClientBase,
+  connection: string,
+  by: number,
+): Promise<void> {
   await client.query(
     `INSERT INTO iso_message_numbers AS n (connection, day, last)
      SELECT $1, current_date + day, $2 FROM generate_series(-1, $3::integer) AS day
      ON CONFLICT ON CONSTRAINT iso_message_numbers_pkey DO UPDATE SET last = n.last + excluded.last`,
-    [connection, numbersAhead.messages, numberedDays],
+    [connection, by, numberedDays],
   );
 }
 
