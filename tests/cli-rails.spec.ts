@@ -38,6 +38,21 @@ const json = (...args: string[]) =>
   pisJson<unknown>(['rails', 'notifications', ...args], environment);
 const plain = (...args: string[]) => pis(['rails', 'notifications', ...args], environment);
 
+/** Waits until `doing` has woken the executors, which may sleep for many seconds. */
+async function waking<Answer>(doing: () => Promise<Answer>): Promise<Answer> {
+  const client = await pool.connect();
+  try {
+    const woken = Promise.withResolvers<string | undefined>();
+    client.on('notification', ({ payload }) => woken.resolve(payload));
+    await client.query('LISTEN pis_work');
+    const answer = await doing();
+    expect(await woken.promise).toBe('bankNotifications');
+    return answer;
+  } finally {
+    client.release(true);
+  }
+}
+
 /** A notification as rail-executor stores it after a failed try. */
 async function keepUnmatched(sequence: string, reference: string, nextTry: string) {
   await pool.query(
@@ -88,7 +103,9 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   });
 
   const who = ['--actor', 'ada', '--reason', 'the projection was behind'];
-  expect(await json('retry', '--reference', reference, ...who)).toEqual({ requested: 1 });
+  expect(await waking(() => json('retry', '--reference', reference, ...who))).toEqual({
+    requested: 1,
+  });
   expect(await dueReferences()).toEqual([reference]);
   expect(await json('retry', '--all')).toEqual({ requested: 2 });
   expect([...(await dueReferences())].sort()).toEqual([reference, 'none-of-ours'].sort());
@@ -123,7 +140,7 @@ it('takes a notification that staff has dealt with off the list, recorded with t
   };
   const id = await idOf('3');
   const who = ['--actor', 'ada', '--reason', 'booked by hand'];
-  expect(await json('dismiss', '--id', id, ...who)).toEqual({
+  expect(await waking(() => json('dismiss', '--id', id, ...who))).toEqual({
     ...{ connection: 'bank', sequence: '3', type: 'confirmed', paymentId },
   });
   expect(await idOf('3')).toBe('none');

@@ -36,6 +36,11 @@ describe('the executor as a Nest module', () => {
   it('executes a payment with the simulated bank, deletes old bank files, and shuts down cleanly', async () => {
     const health = new Health();
     const closed: string[] = [];
+    const wokenFor: string[] = [];
+    const wakeUpFor = (kind: string) => {
+      wokenFor.push(kind);
+      return { bell: new Bell(), idleMs: () => 1 };
+    };
     const provide = (token: symbol, value: unknown) => ({ provide: token, useValue: value });
     const metrics = new MetricsRegistry();
     const logWatch = new LogWatch({ ...world, metrics });
@@ -48,7 +53,7 @@ describe('the executor as a Nest module', () => {
       provide(LOGGER, world.logger),
       provide(HEALTH, health),
       provide(METRICS, metrics),
-      provide(WAKE_UPS, { for: () => ({ bell: new Bell(), idleMs: () => 1 }) }),
+      provide(WAKE_UPS, { for: wakeUpFor }),
     ];
     class Platform {}
     Module({ providers: platform, exports: platform.map((given) => given.provide) })(Platform);
@@ -94,6 +99,7 @@ describe('the executor as a Nest module', () => {
     await app.close();
     await logWatch.stop();
     expect(closed).toEqual(['bank']);
+    expect(wokenFor).toEqual(['bankNotifications']);
   });
 
   /** The archive, with a file that is older than the retention period. */

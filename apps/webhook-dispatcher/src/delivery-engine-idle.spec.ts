@@ -5,7 +5,7 @@ import { Bell } from '@pis/postgres';
 import { deliveryOf, type Outcome } from '@pis/webhook-deliveries';
 import { DeliveryEngine } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
-import { delivered, fanOutTo } from './testing/fan-outs.js';
+import { delivered, fanOutTo, idsOf } from './testing/fan-outs.js';
 import { Traffic } from './traffic.js';
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
@@ -150,11 +150,144 @@ describe('A delivery engine in an idle system', () => {
     answered.resolve(delivered());
     await engine.stop();
   });
+
+  it('looks often while it makes attempts to new deliveries', async () => {
+    let asked = 0;
+    const answered = Promise.withResolvers<Outcome>();
+    const engine = new DeliveryEngine({
+      table: {
+        due() {
+          asked += 1;
+          return Promise.resolve({ endpoints: [], nextDueAt: null });
+        },
+        insert: (events) => Promise.resolve(new Set(events.flatMap(({ fanOut }) => idsOf(fanOut)))),
+        record: () => Promise.resolve(),
+        ...{ retake: unexpected, claim: unexpected, leased: unexpected, failExpired: unexpected },
+      },
+      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
+      attempt: () => answered.promise,
+      now: () => new Date(),
+      windowMinMs: 1,
+      logError: () => undefined,
+      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
+      limits: { ...limits, pollMaxMs: 1 },
+    });
+    engine.start();
+    await until(() => asked === 1, { timeoutMs: 20_000 });
+    await engine.deliver(fanOutTo('endpoint'));
+    await until(() => asked > 10, { timeoutMs: 20_000 });
+    answered.resolve(delivered());
+    await engine.stop();
+  });
+
+  it.each<[string, () => Promise<Outcome>, { told: number; attempts: number }]>([
+    [
+      'is due again soon, tells others, and wakes then',
+      () => Promise.resolve(failed(300)),
+      { told: 1, attempts: 2 },
+    ],
+    [
+      'is due again later than every dispatcher looks, tells nobody',
+      () => Promise.resolve(failed()),
+      { told: 0, attempts: 1 },
+    ],
+    [
+      'could not be attempted, tells others',
+      () => Promise.reject(new Error('unreadable')),
+      { told: 1, attempts: 1 },
+    ],
+  ])('that has a delivery which %s', async (_, attempt, expected) => {
+    const ending = Promise.withResolvers<void>();
+    let dueAt: Date | null = new Date(0);
+    let [asked, attempts, told, recorded] = [0, 0, 0, 0];
+    const engine = new DeliveryEngine({
+      table: {
+        due(now) {
+          asked += 1;
+          const isDue = dueAt !== null && dueAt <= now;
+          return Promise.resolve({
+            endpoints: isDue ? [owned] : [],
+            nextDueAt: isDue ? null : dueAt,
+          });
+        },
+        claim({ room }) {
+          dueAt = null;
+          return claimed({ room: new Map([...room.keys()].map((endpointId) => [endpointId, 1])) });
+        },
+        record(decided) {
+          recorded += decided.length;
+          const [{ outcome } = { outcome: null }] = decided;
+          if (attempts === 1 && outcome?.kind === 'retry') dueAt = outcome.nextAttemptAt;
+          return Promise.resolve();
+        },
+        ...{ insert: unexpected, retake: unexpected, leased: unexpected, failExpired: unexpected },
+      },
+      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
+      async attempt() {
+        attempts += 1;
+        if (attempts > 1) return delivered();
+        await ending.promise;
+        return attempt();
+      },
+      now: () => new Date(),
+      windowMinMs: 1,
+      logError: () => undefined,
+      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
+      tellOthers: () => Promise.resolve(void (told += 1)),
+      limits,
+    });
+    engine.start();
+    // The loop sleeps.
+    await until(() => asked >= 2 && attempts === 1, { timeoutMs: 20_000 });
+    ending.resolve();
+    await until(() => attempts === expected.attempts && recorded === attempts, {
+      timeoutMs: 20_000,
+    });
+    await engine.stop();
+    expect({ told, attempts }).toEqual(expected);
+  });
+
+  it('tells others of what it gives back when it stops, once they can take it', async () => {
+    const happened: string[] = [];
+    const answered = Promise.withResolvers<Outcome>();
+    let isKnown = false;
+    const engine = new DeliveryEngine({
+      table: {
+        due: () => Promise.resolve({ endpoints: [], nextDueAt: null }),
+        insert: (events) => Promise.resolve(new Set(events.flatMap(({ fanOut }) => idsOf(fanOut)))),
+        async record(decided) {
+          const isBack = decided.some(({ outcome }) => outcome.kind === 'released');
+          if (isBack) await until(() => happened.includes('told'), { timeoutMs: 20_000 });
+          if (isBack) happened.push('free');
+        },
+        ...{ retake: unexpected, claim: unexpected, leased: unexpected, failExpired: unexpected },
+      },
+      traffic: new Traffic({ ...limits, ...slotsOf(), perEndpointMax: 1 }, standingStill),
+      attempt: () => (isKnown ? answered.promise : Promise.resolve(delivered())),
+      now: () => new Date(),
+      windowMinMs: 1,
+      logError: () => undefined,
+      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
+      tellOthers: () => Promise.resolve(void happened.push('told')),
+      limits: { ...limits, shutdownGraceMs: 1_000 },
+    });
+    engine.start();
+    // From now on the endpoint is known as quick, and deliveries wait for it here.
+    await engine.deliver(fanOutTo('endpoint'));
+    isKnown = true;
+    for (let n = 0; n < 10; n += 1) await engine.deliver(fanOutTo('endpoint'));
+    const stopped = engine.stop();
+    await until(() => happened.includes('free'), { timeoutMs: 20_000 });
+    answered.resolve(delivered());
+    await stopped;
+    expect(happened.at(0)).toBe('told');
+    expect(happened.at(-1)).toBe('told');
+  });
 });
 
-function failed(): Outcome {
+function failed(againInMs = 3_600_000_000): Outcome {
   const at = new Date();
   const attempt = { at, status: 500, durationMs: 1, error: null, responseExcerpt: '' };
-  const nextAttemptAt = new Date(at.getTime() + 3_600_000_000);
+  const nextAttemptAt = new Date(at.getTime() + againInMs);
   return { kind: 'retry', nextAttemptAt, attempt: { id: randomUUID(), ...attempt } };
 }

@@ -7,7 +7,7 @@ import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { until } from '@pis/local-servers/testing';
 import { MessageContext, waitingSince } from '@pis/messaging';
-import { Listener, WakeUps, workChannel } from '@pis/postgres';
+import { Listener, WakeUps, workChannel, type WorkKind } from '@pis/postgres';
 import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL, WAKE_UPS } from '@pis/service-kit';
 import { replayRequests } from '@pis/webhook-deliveries';
 import { pino } from 'pino';
@@ -36,19 +36,24 @@ const wakeUpsLimits = { idleMs: 3_600_000, idleWithoutListenMs: 5 };
 let listener: Listener;
 afterEach(() => listener?.stop());
 
-async function startApp(fixture: DispatcherFixture, changes: object) {
+async function startApp(fixture: DispatcherFixture, changes: object, wokenFor: string[] = []) {
   listener = new Listener({
     ...{ channels: [workChannel], connection: { connectionString: fixture.databaseUrl } },
     ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000, senders: fixture.pool },
   });
   listener.start();
+  const wakeUps = new WakeUps(listener, wakeUpsLimits);
+  const wakeUpFor = (kind: WorkKind) => {
+    wokenFor.push(kind);
+    return wakeUps.for(kind);
+  };
   const tokens = [
     { provide: EVENT_STORE, useValue: fixture.store },
     { provide: KEYRING, useValue: fixture.keyring },
     { provide: PG_POOL, useValue: fixture.pool },
     { provide: LOGGER, useValue: pino({ level: 'silent' }) },
     { provide: METRICS, useValue: fixture.metrics },
-    { provide: WAKE_UPS, useValue: new WakeUps(listener, wakeUpsLimits) },
+    { provide: WAKE_UPS, useValue: { for: wakeUpFor } },
   ];
   class Platform {}
   Global()(Platform);
@@ -88,7 +93,9 @@ afterAll(() => scratch.forEach((folder) => rmSync(folder, { recursive: true, for
 describe('The webhook-dispatcher as an app', () => {
   it('delivers a message of the broker, however long it was deferred, parks an invalid one, counts both, and stops cleanly', async () => {
     const fixture = await dispatcherFixture();
-    const app = await startApp(fixture, {});
+    const wokenFor: string[] = [];
+    const app = await startApp(fixture, {}, wokenFor);
+    expect(wokenFor).toEqual(['replays', 'deliveries']);
 
     const controller = app.get(PaymentEventsController);
     await expect(

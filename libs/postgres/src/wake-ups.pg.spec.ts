@@ -89,6 +89,16 @@ describe('wake-ups of loops that wait for work', () => {
     await until(() => rung()[2] !== again[2], limit);
   });
 
+  it('come for all once notifications are in doubt, so that no loop sleeps on', async () => {
+    rung();
+    listener.start();
+    await listening();
+    const before = rung();
+    listener.doubt();
+    expect(rung()).toEqual(before.map((count) => count + 1));
+    expect(wakeUps.for('audit').idleMs()).toBe(pauses.idleWithoutListenMs);
+  });
+
   it('come again after the server has silently vanished from the connection', async () => {
     const proxy = await silenceable(database.url);
     const behindProxy = new Listener({

@@ -117,6 +117,38 @@ describe('subscriptions to the log in PostgreSQL', () => {
     testTimeoutMs,
   );
 
+  it.each([
+    ['is lost in a statement that then succeeds', 'ECONNRESET', 1],
+    ['is refused', 'ECONNREFUSED', Infinity],
+  ])(
+    'no longer rely on notifications when a connection of the store %s',
+    async (_, code, failuresMax) => {
+      const listener = listenerOn(database.url);
+      let failures = 0;
+      const failing = new Proxy(pool, {
+        get(target, property) {
+          const value: unknown = Reflect.get(target, property, target);
+          if (typeof value !== 'function') return value;
+          return (...args: unknown[]): unknown => {
+            const fails = property === 'query' && failures < failuresMax;
+            if (!fails) return Reflect.apply(value, target, args);
+            failures += 1;
+            return Promise.reject(Object.assign(new Error('away'), { code }));
+          };
+        },
+      });
+      store = postgresEventStore({ pool: failing, listener });
+      listener.start();
+      await until(() => listener.isProven, { timeoutMs });
+      const read = store.readStream(`payment-${unique()}`);
+      if (failuresMax === 1) expect(await read).toEqual([]);
+      else await expect(read).rejects.toThrow('away');
+      expect(listener.isProven).toBe(false);
+      await listener.stop();
+    },
+    testTimeoutMs,
+  );
+
   it(
     'read the log once for an append of another process, and not at all for one of this process',
     async () => {
