@@ -194,6 +194,26 @@ async function mixedLives(count: number) {
   return store;
 }
 
+it('keeps no payment that has ended: its return is told from its stream', async () => {
+  const store = await lifeOf('p1');
+  let reads = 0;
+  const feed = integrationFeed({
+    ...store,
+    readStream: (...given) => ((reads += 1), store.readStream(...given)),
+  });
+  const offset = (await read(feed, beginning, 3)).at(-1)?.offset ?? '';
+  expect(reads).toBe(0);
+  const data = { returnReasonCode: 'R01' } as const;
+  const payments = repository(store, paymentAggregate);
+  await payments.execute('p1', { type: 'ReturnPayment', at, data }, context);
+  const [returned] = await read(feed, offset, 1);
+  expect(JSON.parse(returned?.value ?? '')).toMatchObject({
+    eventType: 'payment.returned',
+    data: { paymentId: 'p1', previousStatus: 'COMPLETED' },
+  });
+  expect(reads).toBe(1);
+});
+
 it('readers at different positions get the right messages even if their reads end together', async () => {
   const store = await lifeOf('p4');
   const all = await read(integrationFeed(store), beginning, 3);

@@ -4,6 +4,7 @@
  * stream twice.
  */
 import { withErased } from '@pis/contracts';
+import { finalStatuses } from '@pis/domain';
 import {
   type EventStore,
   type Loaded,
@@ -202,8 +203,9 @@ export class Translator {
       // Read before the erasure, perhaps: the next event of the stream reads it again.
       if (this.isErased(state)) continue;
       const kept = this.states.get(streamId);
-      if (kept === undefined || nextRevision(kept) <= nextRevision(state))
-        this.states.set(streamId, state);
+      if (kept !== undefined && nextRevision(kept) > nextRevision(state)) continue;
+      if (hasEnded(state)) this.states.delete(streamId);
+      else this.states.set(streamId, state);
     }
   }
 }
@@ -225,6 +227,12 @@ function partiesOf(state: unknown): readonly string[] {
     readonly link?: { readonly counterpartyId?: unknown } | null;
   };
   return [contactId, originatorId, link?.counterpartyId].filter((id) => typeof id === 'string');
+}
+
+/** Whether it is a payment to which little happens any more. What still does reads its stream. */
+function hasEnded({ state }: Loaded<unknown>): boolean {
+  const { status } = (state ?? {}) as { readonly status?: unknown };
+  return finalStatuses.some((final) => final === status);
 }
 
 /** A bug in this code, not a fault of the event. */
