@@ -200,3 +200,19 @@ describe('the connection of a payment that names none', () => {
     });
   });
 });
+
+it('what the bank has said of a settled payment is tried again, however long it has waited', async () => {
+  const paymentId = await given({ status: 'QUEUED', pausedAgoMs: minuteMs });
+  const reference = railReferenceOf(paymentId);
+  await pool.query(
+    `INSERT INTO rail_notified_references (feed, reference, since, tries, due_at)
+     VALUES ('bank', $1, now() - interval '4 days', 80, 'infinity')`,
+    [reference],
+  );
+  await settle(paymentId, 'executed', { connection: 'bank' });
+  const { rows } = await pool.query(
+    'SELECT due_at <= now() AS is_due FROM rail_notified_references WHERE reference = $1',
+    [reference],
+  );
+  expect(rows).toEqual([{ is_due: true }]);
+});

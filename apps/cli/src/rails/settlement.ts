@@ -16,6 +16,7 @@ import type { CommandContext, EventStore } from '@pis/event-store';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
 import { requireArrived, requireKnown, type TermsOf } from './arrival.js';
+import { retryNotifications } from './notifications.js';
 
 export const settlements = ['executed', 'never-sent'] as const;
 export type Settlement = (typeof settlements)[number];
@@ -117,6 +118,8 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
     commandsFor(current, order.as, claim),
   );
   await pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [state.paymentId]);
+  // A return may wait for the payment, and be tried no more after three days.
+  await retryNotifications(pool, reference);
   return { paymentId: state.paymentId, connection, reference, status: settled.state.status };
 }
 

@@ -59,3 +59,20 @@ it('inquiries of a pause after a failover repeat no number that the lost databas
   await resumeConnection(pool, 'messages');
   expect((await lastNumbers()).sort()).toEqual([110_000, 110_007]);
 });
+
+it('what a bank has said of payments that a restored log has as queued is tried again after the pause', async () => {
+  await readPauses(pool, ['files', 'others']);
+  await pool.query("UPDATE rail_connections SET identity = 'lost' WHERE connection = 'files'");
+  await pool.query(
+    `INSERT INTO rail_notified_references (feed, reference, since, tries, due_at)
+     SELECT feed, 'R1', now() - interval '4 days', 80, 'infinity' FROM unnest('{files,others}'::text[]) AS feed`,
+  );
+  await resumeConnection(pool, 'files');
+  const { rows } = await pool.query(
+    'SELECT feed, due_at <= now() AS is_due FROM rail_notified_references ORDER BY feed',
+  );
+  expect(rows).toEqual([
+    { feed: 'files', is_due: true },
+    { feed: 'others', is_due: false },
+  ]);
+});

@@ -207,6 +207,7 @@ export function resumeConnection(pool: pg.Pool, connection: string): Promise<boo
     if (row.is_restored) {
       await moveNumbersAhead(client, connection);
       await forgetPrenotes(client, connection);
+      await tryNotificationsAgain(client, connection);
     }
     await client.query(
       `UPDATE rail_connections SET paused_at = NULL, pause_reason = NULL, is_restored = false,
@@ -256,6 +257,18 @@ async function forgetPrenotes(client: pg.ClientBase, connection: string): Promis
         SELECT p.payment_id FROM ach_prenote_waits w JOIN rail_pending p USING (reference)
          WHERE w.bank = $1 AND p.stage = 'queued'
          ORDER BY p.payment_id FOR UPDATE OF p))`,
+    [connection],
+  );
+}
+
+/** They may wait for payments that are claimed only now, and are tried by themselves for three days. */
+async function tryNotificationsAgain(client: pg.ClientBase, connection: string): Promise<void> {
+  await client.query(
+    // In the order in which executors lock them.
+    `UPDATE rail_notified_references SET since = now(), due_at = now()
+      WHERE feed = $1 AND reference = ANY (ARRAY(
+        SELECT reference FROM rail_notified_references
+         WHERE feed = $1 AND tries > 0 ORDER BY reference FOR UPDATE))`,
     [connection],
   );
 }
