@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { freePort } from '@pis/local-servers';
 import type { EventStore } from '@pis/event-store';
 import { requireServer, until } from '@pis/local-servers/testing';
+import type { WakeUp, WakeUps } from '@pis/postgres';
 import { migrate } from '@pis/read-models';
 import pg from 'pg';
 import { loadConfig } from './config.js';
@@ -15,7 +16,7 @@ import type { App } from './app.js';
 import { startApp } from './run-app.js';
 import type { Readiness } from './health.js';
 import type { LogWatch } from './log-watch.js';
-import { EVENT_STORE, LOG_WATCH, PG_POOL } from './tokens.js';
+import { EVENT_STORE, LOG_WATCH, PG_POOL, WAKE_UPS } from './tokens.js';
 
 const timeoutMs = 20_000;
 const logger = createLogger('test', 'silent');
@@ -140,6 +141,21 @@ describe('an app', () => {
     const app = await start({ DATABASE_DIRECT_URL: server }, { ...minimal, prepare });
     await expect(app.outcome).rejects.toThrow('DATABASE_DIRECT_URL: ');
     expect(isPrepared).toBe(false);
+  });
+
+  it('relies on notifications of work once it is proven that they arrive', async () => {
+    await onServer(`CREATE DATABASE ${database}`);
+    const provider = {
+      provide: 'exports',
+      inject: [WAKE_UPS],
+      useFactory: (wakeUps: WakeUps) => wakeUps.for('exports'),
+    };
+    const app = await start(
+      {},
+      { ...minimal, module: () => ({ module: Empty, providers: [provider] }) },
+    );
+    const { idleMs } = app.app.get<WakeUp>('exports');
+    await until(() => idleMs() === 15_000, { timeoutMs });
   });
 
   it('accepts commands as soon as it reports that it is ready', async () => {
