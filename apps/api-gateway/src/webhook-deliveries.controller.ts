@@ -23,6 +23,7 @@ import {
   Id,
   notFound,
   Operation,
+  Turns,
 } from '@pis/http-api';
 import { pastWebhookEvents } from '@pis/integration';
 import { EVENT_STORE, PG_POOL } from '@pis/service-kit';
@@ -41,9 +42,16 @@ import { DELIVERY_LOG, RETRY_WINDOWS } from './tokens.js';
 
 type PgPool = Parameters<typeof redeliver>[0];
 
+/**
+ * Of an organization: a list with a filter that no index serves looks through many deliveries, a delivery may have a
+ * thousand attempts, and the other organizations need the connections.
+ */
+const readTurns = { atOnceMax: 3, sizeMax: 500 } as const;
+
 @Controller()
 export class WebhookDeliveriesController {
   private readonly pastEvents: PastEvents;
+  private readonly turns = new Turns(readTurns);
 
   constructor(
     @Inject(EVENT_STORE) private readonly store: EventStore,
@@ -70,7 +78,9 @@ export class WebhookDeliveriesController {
     const ids =
       paymentId === undefined ? paymentId : await this.deliveriesOf(paymentId, endpointId);
     const of = { organizationId, endpointId };
-    const { items, next } = await this.log.list(of, { ...filter, ids }, { limit, after });
+    const { items, next } = await this.turns.take(organizationId, () =>
+      this.log.list(of, { ...filter, ids }, { limit, after }),
+    );
     const nextCursor = next && this.cursors.encode(list, organizationId, next);
     const { data, meta } = answer(items.map(deliveryView));
     return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
@@ -82,10 +92,9 @@ export class WebhookDeliveriesController {
     @Id('deliveryId') deliveryId: string,
   ): Promise<Answer<WebhookDeliveryDetailView>> {
     const delivery = await this.delivery(organizationId, deliveryId);
-    const [attempts, body] = await Promise.all([
-      this.log.attempts(delivery.id),
-      deliveryBodyOf(delivery, this.pastEvents),
-    ]);
+    const [attempts, body] = await this.turns.take(organizationId, () =>
+      Promise.all([this.log.attempts(delivery.id), deliveryBodyOf(delivery, this.pastEvents)]),
+    );
     if (body === null) throw notFound('payload of the delivery');
     const payload = JSON.parse(body) as unknown;
     return answer({ ...deliveryView(delivery), attempts: attempts.map(attemptView), payload });

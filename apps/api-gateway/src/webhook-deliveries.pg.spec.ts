@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '@pis/local-servers/testing';
 import { completePayment, queuePayment } from '@pis/read-models/testing';
+import type { DeliveryLog } from '@pis/webhook-deliveries';
 import { insertAttempt, insertDelivery, poolOf, type TestDelivery } from './testing/deliveries.js';
 import {
   type Call,
@@ -9,6 +11,7 @@ import {
   type Tenant,
 } from './testing/gateway.js';
 import { codeOf, issuesOf } from './testing/payments.js';
+import { DELIVERY_LOG } from './tokens.js';
 
 let gateway: Gateway;
 let tenant: Tenant;
@@ -50,6 +53,51 @@ async function list(query: Readonly<Record<string, string>> = {}, options: Call 
 const dataOf = (reply: Reply) => reply.body?.data as Record<string, unknown>;
 const time = (minute: number) =>
   new Date(Date.parse('2026-11-21T09:00:00.000Z') + minute * 60_000).toISOString();
+
+describe('the deliveries of an organization', () => {
+  const requests = 20;
+  const atOnceMax = 3;
+
+  /** Holds one of the reads of deliveries. */
+  function held(name: 'list' | 'attempts') {
+    const log = gateway.app.get<DeliveryLog>(DELIVERY_LOG);
+    const read = log[name] as (...given: unknown[]) => Promise<unknown>;
+    const waiting: (() => void)[] = [];
+    const holding = async (...given: unknown[]) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return read(...given);
+    };
+    Object.assign(log, { [name]: holding });
+    return {
+      waiting,
+      open() {
+        Object.assign(log, { [name]: read });
+        for (const release of waiting.splice(0)) release();
+      },
+    };
+  }
+
+  it.each(['list', 'attempts'] as const)(
+    'are read a few at a time, so that others find connections (%s)',
+    async (name) => {
+      const { id } = await inserted('delivered');
+      const list = `/v1/webhooks/${endpointId}/deliveries`;
+      const path = name === 'list' ? list : `/v1/webhooks/deliveries/${id}`;
+      const { waiting, open } = held(name);
+      const asked = Array.from({ length: requests }, () => call(path));
+      try {
+        await until(() => waiting.length >= atOnceMax, { timeoutMs: 30_000 });
+        const other = await gateway.createTenant();
+        for (let calls = 0; calls < requests; calls += 1)
+          expect(codeOf(await gateway.call('/v1/webhooks', { tenant: other }))).toBe('200');
+        expect(waiting).toHaveLength(atOnceMax);
+      } finally {
+        open();
+      }
+      expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
+    },
+  );
+});
 
 describe('the deliveries of an endpoint', () => {
   it('are listed newest first, pending and finished ones together', async () => {

@@ -1,4 +1,4 @@
-/** The deliveries of given events to any endpoint of their organization, also to endpoints that were deleted. */
+/** The deliveries of given events. Their IDs follow from event and endpoint, so no index by payment is needed. */
 import type pg from 'pg';
 import { deliveryColumns, deliveryIdOf, type DeliveryRecord } from './delivery-log.js';
 
@@ -8,12 +8,17 @@ const deliveriesMax = 10_000;
 /** IDs in one query. */
 const idsMax = 5_000;
 
+export interface ReceivingEndpoints {
+  readonly organizationId: string;
+  readonly endpointIds: readonly string[];
+}
+
 export interface EventDelivery extends DeliveryRecord {
   /** Null when the endpoint is not in the list of endpoints. */
   readonly url: string | null;
 }
 
-/** The oldest first. Their IDs follow from event and endpoint, so no index by payment is needed. */
+/** To any endpoint of the organization, also to endpoints that were deleted. The oldest first. */
 export async function deliveriesOfEvents(
   pool: pg.Pool,
   organizationId: string,
@@ -25,17 +30,28 @@ export async function deliveriesOfEvents(
     [organizationId],
   );
   const urls = new Map(endpoints.map(({ endpointId, url }) => [endpointId, url]));
-  const ids = endpoints.flatMap(({ endpointId }) =>
+  const endpointIds = endpoints.map(({ endpointId }) => endpointId);
+  const found = await deliveriesTo(pool, { organizationId, endpointIds }, eventIds);
+  return found.map((row) => ({ ...row, url: urls.get(row.endpointId) ?? null }));
+}
+
+/** To these endpoints. The oldest first. */
+export async function deliveriesTo(
+  pool: pg.Pool,
+  { organizationId, endpointIds }: ReceivingEndpoints,
+  eventIds: readonly string[],
+): Promise<readonly DeliveryRecord[]> {
+  const ids = endpointIds.flatMap((endpointId) =>
     eventIds.map((eventId) => deliveryIdOf(eventId, endpointId)),
   );
-  const found: EventDelivery[] = [];
+  const found: DeliveryRecord[] = [];
   for (let from = 0; from < ids.length && found.length < deliveriesMax; from += idsMax) {
     const { rows } = await pool.query<DeliveryRecord>(
       `SELECT ${deliveryColumns} FROM webhook_delivery_records
         WHERE organization_id = $1 AND id = ANY ($2::uuid[]) LIMIT ${deliveriesMax}`,
       [organizationId, ids.slice(from, from + idsMax)],
     );
-    found.push(...rows.map((row) => ({ ...row, url: urls.get(row.endpointId) ?? null })));
+    found.push(...rows);
   }
   return found.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
 }

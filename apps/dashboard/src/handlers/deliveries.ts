@@ -2,7 +2,7 @@
 import type { WebhookEndpointDirectory } from '@pis/commands';
 import { streamIdOf, type WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { ApiError, type Cursors, granted, notFound } from '@pis/http-api';
+import { ApiError, type Cursors, granted, notFound, Turns } from '@pis/http-api';
 import { pastWebhookEvents } from '@pis/integration';
 import type { Keyring } from '@pis/keyring';
 import {
@@ -32,6 +32,12 @@ export interface DeliveryServices {
   readonly windows: RetryWindows;
 }
 
+/**
+ * Of an organization: a list with a filter that no index serves looks through many deliveries, a delivery may have a
+ * thousand attempts, and others need the connections.
+ */
+const readTurns = { atOnceMax: 3, sizeMax: 100 } as const;
+
 /** @throws ApiError CONFLICT for an endpoint that cannot receive deliveries */
 export function requireReceiving(endpoint: WebhookEndpoint | undefined): void {
   if (endpoint?.enabled !== true)
@@ -41,6 +47,7 @@ export function requireReceiving(endpoint: WebhookEndpoint | undefined): void {
 export function deliveryHandlers(services: DeliveryServices) {
   const { store, actions, pool, endpoints, deliveries: log, cursors, windows } = services;
   const pastEvents: PastEvents = (refs) => pastWebhookEvents(store, pool, refs);
+  const turns = new Turns(readTurns);
   const found = async (organizationId: string, deliveryId: string): Promise<StoredDelivery> => {
     const delivery = await log.get(organizationId, deliveryId);
     if (delivery === null) throw notFound('delivery');
@@ -59,31 +66,34 @@ export function deliveryHandlers(services: DeliveryServices) {
         paymentId === undefined ? null : await store.readStream(streamIdOf('payment', paymentId));
       const ids = events?.map(({ id }) => deliveryIdOf(id, webhookId));
       const of = { organizationId, endpointId: webhookId };
-      const { items, next } = await log.list(of, { ...filter, ids }, { limit, after });
+      const { items, next } = await turns.take(organizationId, () =>
+        log.list(of, { ...filter, ids }, { limit, after }),
+      );
       const nextCursor = next && cursors.encode(list, organizationId, next);
       return new Paged(items.map(deliveryView), { limit, nextCursor });
     },
-    async getDelivery({ organizationId, user, ids: { deliveryId } }) {
-      const delivery = await found(organizationId, deliveryId);
-      const [attempts, body, endpoint] = await Promise.all([
-        log.attempts(deliveryId),
-        deliveryBodyOf(delivery, pastEvents),
-        endpointOf(organizationId, delivery),
-      ]);
-      const sentAt = attempts.at(-1)?.at.toISOString();
-      // Only who may send it again: within its tolerance a receiver accepts a copy of a signed request.
-      const isPermitted = mayCall(user.role, operations.redeliver);
-      const signer = !isPermitted ? 'not_permitted' : (endpoint ?? 'endpoint_deleted');
-      return {
-        ...deliveryView(delivery),
-        url: endpoint?.url ?? null,
-        body:
-          body === null || sentAt === undefined
-            ? body
-            : stampedBody(body, delivery.eventType, sentAt),
-        attempts: await attemptPages(services.keyring, { delivery, body, attempts, signer }),
-      };
-    },
+    getDelivery: ({ organizationId, user, ids: { deliveryId } }) =>
+      turns.take(organizationId, async () => {
+        const delivery = await found(organizationId, deliveryId);
+        const [attempts, body, endpoint] = await Promise.all([
+          log.attempts(deliveryId),
+          deliveryBodyOf(delivery, pastEvents),
+          endpointOf(organizationId, delivery),
+        ]);
+        const sentAt = attempts.at(-1)?.at.toISOString();
+        // Only who may send it again: within its tolerance a receiver accepts a copy of a signed request.
+        const isPermitted = mayCall(user.role, operations.redeliver);
+        const signer = !isPermitted ? 'not_permitted' : (endpoint ?? 'endpoint_deleted');
+        return {
+          ...deliveryView(delivery),
+          url: endpoint?.url ?? null,
+          body:
+            body === null || sentAt === undefined
+              ? body
+              : stampedBody(body, delivery.eventType, sentAt),
+          attempts: await attemptPages(services.keyring, { delivery, body, attempts, signer }),
+        };
+      }),
     async redeliver({ organizationId, user, ids: { deliveryId }, by }) {
       const delivery = await found(organizationId, deliveryId);
       requireReceiving(await endpointOf(organizationId, delivery));

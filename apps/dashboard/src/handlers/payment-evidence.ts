@@ -33,8 +33,8 @@ export interface EvidenceServices {
 const filesMax = 1_000;
 /** For a checkpoint that covers the payment. */
 const proofWait = { timeoutMs: 8_000, pollMs: 250 } as const;
-/** PDFs of one organization. The process does nothing else while it makes one, which takes about a tenth of a second. */
-const pdfTurns = { atOnceMax: 2, sizeMax: 10 } as const;
+/** Files of one organization. The process does nothing else while it makes one, and a PDF takes about a tenth of a second. */
+const fileTurns = { atOnceMax: 2, sizeMax: 10 } as const;
 const contentTypes = { html: 'text/html; charset=utf-8', pdf: 'application/pdf' } as const;
 
 export function evidenceHandlers({
@@ -44,22 +44,21 @@ export function evidenceHandlers({
 }: EvidenceServices): Handlers<keyof typeof evidenceOperations> {
   const records = repository(store, payments);
   const sources = sourcesOf(store, pool);
-  const turns = new Turns(pdfTurns);
+  const turns = new Turns(fileTurns);
   return {
     async downloadEvidence({ organizationId, user, ids: { paymentId }, query, by, reply }) {
       const { state } = await records.load(paymentId);
       if (state?.organizationId !== organizationId) throw notFound('payment');
       const action = { name: 'downloadEvidence', user, subject: { paymentId } } as const;
       const { format } = query;
-      const make = () =>
-        actions.run(action, by, async () => {
-          const life = await paymentLife(sources, paymentId, null);
-          if (life === null) throw notFound('payment');
-          return format === 'pdf'
-            ? pdfOf(withoutUsers(life))
-            : htmlOfReport(reportOfLife(withoutUsers(life)));
-        });
-      const file = await (format === 'pdf' ? turns.take(organizationId, make) : make());
+      const make = async () => {
+        const life = await paymentLife(sources, paymentId, null);
+        if (life === null) throw notFound('payment');
+        return format === 'pdf'
+          ? pdfOf(withoutUsers(life))
+          : htmlOfReport(reportOfLife(withoutUsers(life)));
+      };
+      const file = await turns.take(organizationId, () => actions.run(action, by, make));
       reply
         .type(contentTypes[format])
         .header('Content-Disposition', `attachment; filename="payment-${paymentId}.${format}"`);

@@ -25,7 +25,7 @@ import { type EventStore, type RecordedEvent, repository } from '@pis/event-stor
 import { type Cursors, granted, notFound, now, type OwnWrites, Turns } from '@pis/http-api';
 import { type Movement, movementsOfPayment, type PaymentsQuery } from '@pis/read-models';
 import type { Users } from '@pis/users';
-import { deliveryIdOf, type DeliveryLog, deliveryView } from '@pis/webhook-deliveries';
+import { deliveriesTo, deliveryView } from '@pis/webhook-deliveries';
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { mayCall, operations } from '../operations.js';
@@ -51,7 +51,6 @@ export interface PaymentServices {
   readonly approvals: PaymentApprovals;
   readonly simulation: PaymentSimulation;
   readonly endpoints: WebhookEndpointDirectory;
-  readonly deliveries: DeliveryLog;
   readonly query: PaymentsQuery;
   readonly cursors: Cursors;
   readonly ownWrites: OwnWrites;
@@ -61,8 +60,8 @@ export interface PaymentServices {
 
 /** Lists of an organization that are read at the same time: a rare filter takes seconds, and others need the connections. */
 const listTurns = { atOnceMax: 3, sizeMax: 100 } as const;
-/** Deliveries of one payment to one endpoint. */
-const deliveriesMax = 100;
+/** Pages of payments, which show deliveries to hundreds of endpoints. */
+const pageTurns = { atOnceMax: 3, sizeMax: 100 } as const;
 /** Of one payment: its own, the answers, and inquiries. */
 const filesMax = 50;
 
@@ -71,6 +70,7 @@ export function paymentHandlers(
 ): Handlers<keyof typeof paymentOperations> {
   const { links, approvals, simulation, query, cursors, ownWrites } = services;
   const turns = new Turns(listTurns);
+  const pages = new Turns(pageTurns);
   return {
     async listPayments({ organizationId, givenQuery }) {
       const { query: asked, after } = cursors.page('payments', organizationId, givenQuery);
@@ -86,7 +86,7 @@ export function paymentHandlers(
     },
 
     getPayment: ({ organizationId, user, ids }) =>
-      pageOf(services, organizationId, user, ids.paymentId),
+      pages.take(organizationId, () => pageOf(services, organizationId, user, ids.paymentId)),
 
     async createPayment({ organizationId, user, body, by }) {
       const { idempotencyKey, ...payment } = body;
@@ -242,19 +242,19 @@ function linkOf(payment: Payment, accesses: LinkView['accesses']): LinkView | nu
   return { state, expiresAt, holder, payerFee: payerFeeMinor(payment), accesses };
 }
 
-/** To the endpoints of today. Their IDs are known, so no index by payment is needed. */
+/** To the endpoints of today. */
 async function deliveriesOf(
-  { endpoints, deliveries: log }: PaymentServices,
+  { endpoints, pool }: PaymentServices,
   organizationId: string,
   events: readonly RecordedEvent[],
 ): Promise<PaymentPage['deliveries']> {
-  const found = await Promise.all(
-    (await endpoints.list(organizationId)).map(async ({ endpointId, url }) => {
-      const ids = events.map(({ id }) => deliveryIdOf(id, endpointId));
-      const of = { organizationId, endpointId };
-      const { items } = await log.list(of, { ids }, { limit: deliveriesMax });
-      return items.map((delivery) => ({ ...deliveryView(delivery), url }));
-    }),
-  );
-  return found.flat().sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+  const all = await endpoints.list(organizationId);
+  const urls = new Map(all.map(({ endpointId, url }) => [endpointId, url]));
+  const eventIds = events.map(({ id }) => id);
+  const to = { organizationId, endpointIds: [...urls.keys()] };
+  const found = await deliveriesTo(pool, to, eventIds);
+  return found.map((delivery) => ({
+    ...deliveryView(delivery),
+    url: urls.get(delivery.endpointId) ?? '',
+  }));
 }

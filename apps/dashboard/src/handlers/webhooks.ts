@@ -4,7 +4,7 @@ import type { WebhookEndpointDirectory } from '@pis/commands';
 import { webhookEndpointView, type WebhookEndpointView } from '@pis/contracts';
 import type { WebhookEndpoint } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { ApiError, granted, notFound, type ServedWebhookTests } from '@pis/http-api';
+import { ApiError, granted, notFound, type ServedWebhookTests, Turns } from '@pis/http-api';
 import {
   type EndpointHealths,
   latestFailures,
@@ -30,6 +30,8 @@ export interface WebhookServices extends DeliveryServices {
 }
 
 const dayMs = 24 * 3_600_000;
+/** Of an organization: the latest deliveries of each of its endpoints are counted, and others need the connections. */
+const summaryTurns = { atOnceMax: 2, sizeMax: 100 } as const;
 /** On the page of an endpoint. */
 const replaysShownMax = 20;
 
@@ -45,9 +47,12 @@ export function webhookHandlers(
 
 function endpointHandlers(services: WebhookServices) {
   const { actions, endpoints, replays, tests } = services;
+  const turns = new Turns(summaryTurns);
+  const summaries = (organizationId: string, shown: readonly WebhookEndpoint[]) =>
+    turns.take(organizationId, () => summariesOf(services, organizationId, shown));
   return {
     listWebhooks: async ({ organizationId }) =>
-      summariesOf(services, organizationId, (await endpoints.list(organizationId)).toReversed()),
+      summaries(organizationId, (await endpoints.list(organizationId)).toReversed()),
     async createWebhook({ organizationId, body, by }) {
       const { endpoint, secret } = granted(await endpoints.create(organizationId, body, by));
       const healthy = { health: 'healthy', failingSince: null } as const;
@@ -56,7 +61,7 @@ function endpointHandlers(services: WebhookServices) {
     async getWebhook({ organizationId, ids: { webhookId: endpointId } }) {
       const endpoint = granted(await endpoints.get(organizationId, endpointId));
       const [[summary], latest] = await Promise.all([
-        summariesOf(services, organizationId, [endpoint]),
+        summaries(organizationId, [endpoint]),
         replays.latest({ organizationId, endpointId }, replaysShownMax),
       ]);
       if (summary === undefined) throw notFound('webhook endpoint');

@@ -1,0 +1,107 @@
+/** What reads of webhooks may cost: no user may take the connections of the dashboard from the other organizations. */
+import { randomUUID } from 'node:crypto';
+import { until } from '@pis/local-servers/testing';
+import type pg from 'pg';
+import { type Board, type BoardReply, startBoard } from './testing/board.js';
+
+const limitMs = 60_000;
+const requests = 20;
+const endpoints = 12;
+
+let board: Board;
+let organizationId: string;
+let cookie: string;
+let other: string;
+let webhookIds: readonly string[];
+
+beforeAll(async () => {
+  board = await startBoard();
+  const admin = await board.newUser('admin');
+  ({ organizationId } = admin);
+  cookie = await board.signedIn(admin);
+  other = await board.signedIn(await board.newUser('admin'));
+  webhookIds = await createWebhooks();
+}, limitMs);
+afterAll(() => board?.close());
+
+const dataOf = <Data>({ body, text, status }: BoardReply): Data => {
+  if (status !== 200) throw new Error(text);
+  return body.data as Data;
+};
+
+/** More than may be subscribed to one event. */
+async function createWebhooks(): Promise<readonly string[]> {
+  const ids: string[] = [];
+  while (ids.length < endpoints) {
+    const body = { url: 'https://203.0.113.7/', subscribedEvents: ['payment.failed'] };
+    const created = await board.call('/webhooks', { method: 'POST', cookie, body });
+    const { id } = dataOf<{ id: string }>(created);
+    ids.push(id);
+    const none = { method: 'PATCH', cookie, body: { subscribedEvents: [] } } as const;
+    dataOf(await board.call(`/webhooks/${id}`, none));
+  }
+  return ids;
+}
+
+async function createPayment(): Promise<string> {
+  const body = {
+    ...{ idempotencyKey: randomUUID(), paymentAmount: 100, direction: 'INBOUND' },
+    originatorId: await board.newOriginator(organizationId),
+    recipient: { entityType: 'BUSINESS', companyName: 'Payer LLC' },
+  };
+  const created = await board.call('/payments', { method: 'POST', cookie, body });
+  return dataOf<{ paymentId: string }>(created).paymentId;
+}
+
+/** Sees the statements on deliveries of the organization before PostgreSQL does, until `again` is called. */
+function watched(before: () => Promise<void>): { readonly again: () => void } {
+  const query = board.pool.query.bind(board.pool) as (...given: unknown[]) => Promise<unknown>;
+  const watching = async (...given: unknown[]) => {
+    const [first, second] = given as [string | pg.QueryConfig, unknown];
+    const { text, values } = typeof first === 'string' ? { text: first, values: second } : first;
+    const isWatched =
+      text.includes('webhook_delivery_records') && JSON.stringify(values).includes(organizationId);
+    if (isWatched) await before();
+    return query(...given);
+  };
+  Object.assign(board.pool, { query: watching });
+  return { again: () => Object.assign(board.pool, { query }) };
+}
+
+it('the page of a payment reads its deliveries in one statement, however many endpoints there are', async () => {
+  const paymentId = await createPayment();
+  let statements = 0;
+  const { again } = watched(() => {
+    statements += 1;
+    return Promise.resolve();
+  });
+  const page = await board.call(`/payments/${paymentId}`, { cookie });
+  again();
+  expect(dataOf(page)).toMatchObject({ deliveries: [] });
+  expect(statements).toBe(1);
+});
+
+it.each([
+  ['pages of payments', 3, async () => `/payments/${await createPayment()}`],
+  ['summaries of endpoints', 2, () => Promise.resolve('/webhooks')],
+  ['lists of deliveries', 3, () => Promise.resolve(`/webhooks/${webhookIds[0]}/deliveries`)],
+])(
+  'reads few %s of an organization at a time, and answers others beside them',
+  async (_, atOnceMax, pathOf) => {
+    const path = await pathOf();
+    const held: (() => void)[] = [];
+    const { again } = watched(() => new Promise<void>((resolve) => held.push(resolve)));
+    const asked = Array.from({ length: requests }, () => board.call(path, { cookie }));
+    try {
+      await until(() => held.length >= atOnceMax, { timeoutMs: limitMs });
+      for (let calls = 0; calls < requests; calls += 1)
+        dataOf(await board.call('/webhooks', { cookie: other }));
+      expect(held).toHaveLength(atOnceMax);
+    } finally {
+      again();
+      for (const release of held) release();
+    }
+    for (const reply of await Promise.all(asked)) dataOf(reply);
+  },
+  limitMs,
+);
