@@ -105,7 +105,10 @@ export class BankFeed {
     for (let pages = 0; pages < unrecordedPagesMax; pages += 1) {
       const page = await this.pageAfter(after, ending);
       if (this.stopping.signal.aborted) throw new ScanStopped();
-      for (const { reference } of page?.notifications ?? []) reported.add(reference);
+      const notifications = page?.notifications ?? [];
+      for (const { reference } of notifications) reported.add(reference);
+      // The connection may not call for what was read here.
+      if (notifications.length > 0) this.options.onReports?.();
       if (page === null || page.cursor === after) return isReported;
       isSilent = page.notifications.length === 0;
       after = page.cursor;

@@ -270,3 +270,35 @@ it('a notification that is to be tried again wakes the feed of an idle connectio
   }
   await executor.stop();
 });
+
+it('what a deadline has found in the feed of an idle connection is recorded at once', async () => {
+  const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 3_600_000 };
+  const message = await world.queue('0401');
+  await handle(world.executor({ config }), message);
+  let reads = 0;
+  const bank: BankConnection = {
+    ...world.bank,
+    // A poller may miss what the scan for deadlines has read.
+    onNotification: () => () => undefined,
+    async notifications(page) {
+      const found = await world.bank.notifications(page);
+      reads += 1;
+      return found;
+    },
+  };
+  const notificationsWakeUp = { bell: new Bell(), idleMs: () => 3_600_000 };
+  const executor = world.executor({ config, bank, notificationsWakeUp });
+  executor.start();
+  await until(() => reads > 0, { timeoutMs });
+  const { railReference } = await world.payment(message.paymentId);
+  await world.report(railReference ?? '', 'confirmed');
+  await world.pool.query(
+    `UPDATE rail_pending SET overdue_at = now() - interval '1 second',
+            deadline_at = now() + interval '1 hour'`,
+  );
+  await executor.deadlineRound();
+  await until(async () => (await world.history(message.paymentId)).at(-1) === 'Completed', {
+    timeoutMs: 20_000,
+  });
+  await executor.stop();
+});
