@@ -147,6 +147,33 @@ it('sends nothing that staff found in the books of the bank after a restore, and
   ]);
 });
 
+it.each([
+  ['FEDNOW', 0, 'USD', 'returned'],
+  ['FEDNOW', -1, 'USD', 'unreadable'],
+  ['FEDNOW', 1, 'USD', 'unreadable'],
+  ['FEDNOW', 0, 'EUR', 'unreadable'],
+  ['SWIFT', -1, 'USD', 'returned'],
+  ['SWIFT', 1, 'USD', 'unreadable'],
+] as const)(
+  'over %s, a return of %i cents more than was sent, in %s, is %s',
+  async (rail, more, currencyCode, type) => {
+    bank = new SmallBank(profileOf(rail), isoSender);
+    connection = isoConnection({ pool, keyring, bank, name, rail });
+    const ordinary = instructionEnding('4321', { rail });
+    const contactAccount = { ...ordinary.contactAccount, swiftCode: 'BOFAUS3N' };
+    const instruction = { ...ordinary, contactAccount };
+    const { reference } = instruction;
+    await connection.submit(instruction);
+    const sample = sampleMessages(rail).find((message) => message.type === 'pacs.004');
+    if (sample?.type !== 'pacs.004') throw new Error('there is no sample of a return');
+    const original = { ...sample.original, endToEndId: reference, uetr: uetrOf(reference) };
+    const returnedAmountMinor = instruction.amountMinor + more;
+    bank.deliver(bank.write({ ...sample, original, returnedAmountMinor, currencyCode }));
+    const { notifications } = await connection.notifications({ after: '', max: 10 });
+    expect(notifications.map((one) => one.type)).toEqual([type]);
+  },
+);
+
 it('sends nothing that staff did not find in the books of the bank', async () => {
   const instruction = payment('4321');
   const { reference } = instruction;

@@ -21,7 +21,7 @@ import {
 import { isoInstantOf } from './identifiers.js';
 import { transferSegments, unmatchedSegments } from './iso-copies.js';
 import { detailsOf, isOpen, outcomeOf, readOrNull } from './iso-outcome.js';
-import type { IsoTransfer, IsoTransfers } from './iso-transfers.js';
+import type { IsoTransfer, IsoTransferDetails, IsoTransfers } from './iso-transfers.js';
 import type {
   CancellationAnswer,
   IsoMessage,
@@ -178,10 +178,12 @@ export class IsoFeed {
   /** What comes back had been accepted, whether the bank said so or not. */
   private async paymentReturn(
     report: Report,
-    { reason, returnId }: PaymentReturn,
+    message: PaymentReturn,
     transfer: IsoTransfer,
   ): Promise<BankNotification> {
-    const { reference } = transfer;
+    const { reason, returnId } = message;
+    const { reference, details } = transfer;
+    if (details !== null && !isWholeReturn(message, details)) return unreadable(report, message);
     await this.options.transfers.settle(transfer, 'accepted');
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
@@ -220,6 +222,17 @@ export class IsoFeed {
     if (this.archived.size >= archivedMax) this.archived = new Set();
     this.archived.add(sequence);
   }
+}
+
+/** RETURNED says that all of the money is back. Only banks of SWIFT keep charges of what they return. */
+function isWholeReturn(
+  { returnedAmountMinor, currencyCode }: PaymentReturn,
+  { rail, amountMinor, currencyCode: sentCurrencyCode }: IsoTransferDetails,
+): boolean {
+  if (currencyCode !== sentCurrencyCode) return false;
+  return rail === 'SWIFT'
+    ? returnedAmountMinor <= amountMinor
+    : returnedAmountMinor === amountMinor;
 }
 
 interface ReadMessage {
