@@ -1,7 +1,10 @@
 /** The hosts in the configuration of this system. No webhook is sent to them. */
+import { parseDocumentPlace } from '@pis/documents/place';
 import { parseEventStoreDbUrl } from '@pis/event-store';
 import type {
   BrokerConfig,
+  DashboardConfig,
+  DocumentsConfig,
   ProcessConfig,
   RailsConfig,
   StorageConfig,
@@ -13,7 +16,9 @@ export type OwnHostsConfig = Partial<
   Pick<ProcessConfig, 'HOST' | 'PORT' | 'PIS_METRICS_PORT' | 'OTEL_EXPORTER_OTLP_ENDPOINT'> &
     Pick<StorageConfig, 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'EVENTSTOREDB_URL'> &
     Pick<BrokerConfig, 'KAFKA_BROKERS'> &
-    Pick<RailsConfig, 'PIS_BANK_URL'> &
+    Pick<RailsConfig, 'PIS_BANK_URL' | 'PIS_SMTP_URL'> &
+    Pick<DocumentsConfig, 'PIS_DOCUMENT_STORE'> &
+    Pick<DashboardConfig, 'PIS_OIDC_ISSUER'> &
     Pick<WebhooksConfig, 'PIS_WEBHOOK_EGRESS_PROXY'>
 >;
 
@@ -24,6 +29,8 @@ const portOf: Readonly<Record<string, number>> = {
   'kafka:': 9092,
   'http:': 80,
   'https:': 443,
+  'smtp:': 587,
+  'smtps:': 465,
 };
 /** Stands for all addresses of this machine. */
 const everywhere = '0.0.0.0';
@@ -41,6 +48,9 @@ export function ownHosts(config: OwnHostsConfig): readonly OwnHost[] {
     config.PIS_BANK_URL,
     config.OTEL_EXPORTER_OTLP_ENDPOINT,
     config.PIS_WEBHOOK_EGRESS_PROXY,
+    config.PIS_SMTP_URL,
+    config.PIS_OIDC_ISSUER,
+    endpointOf(config.PIS_DOCUMENT_STORE),
     ...(config.KAFKA_BROKERS ?? []).map((broker) => `kafka://${broker}`),
   ];
   const here = [config.PORT, config.PIS_METRICS_PORT].map((port) => ({
@@ -55,6 +65,12 @@ export function ownHosts(config: OwnHostsConfig): readonly OwnHost[] {
   return [...urls.flatMap(hostOf), ...eventStore, ...here].filter(
     ({ host, port }) => host !== '' && port !== 0,
   );
+}
+
+/** Of a store of one's own. Amazon's is a public host like any other. */
+function endpointOf(store = 'postgres'): string | undefined {
+  const place = parseDocumentPlace(store);
+  return place === 'postgres' ? undefined : (place.endpoint ?? undefined);
 }
 
 function hostOf(text: string | undefined): { host: string; port: number }[] {

@@ -1,6 +1,6 @@
 /**
  * Where a webhook may go: the address guard, and in addition the hosts that this system itself talks to
- * (database, broker, event store, bank, its own ports). Those stay closed even if the operator exempts
+ * (database, broker, event store, documents, bank, its own ports). Those stay closed even if the operator exempts
  * their network, as a sandbox does with 127.0.0.0/8. The check of a URL and the check of a connection use
  * the same object.
  */
