@@ -88,6 +88,16 @@ export function createPool(
   return pool;
 }
 
+/**
+ * Whether connections to this address are encrypted, with a server whose certificate was checked: by `sslmode` and what else
+ * the driver reads.
+ */
+export function isProtected(databaseUrl: string): boolean {
+  const { ssl } = new pg.Client({ connectionString: databaseUrl }) as { readonly ssl?: unknown };
+  if (ssl === undefined || ssl === null || ssl === false) return false;
+  return (ssl as { readonly rejectUnauthorized?: boolean }).rejectUnauthorized !== false;
+}
+
 type Limits = Omit<PoolOptions, 'directUrl'>;
 
 function directPool(url: string, app: string, log: PoolLog, limits: Limits): pg.Pool {

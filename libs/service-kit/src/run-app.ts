@@ -22,6 +22,7 @@ import { heldLogger } from './quarantine-metrics.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
 import { metricsServer } from './metrics-server.js';
 import { directUrlOf, type OpenStore } from './composition.js';
+import { warnOfPlainConnections } from './plain-connections.js';
 import { checkPooler } from './pooler-check.js';
 import { PlatformModule } from './platform.module.js';
 import { refuseUndeclared } from './public-route.js';
@@ -141,6 +142,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
   const health = app.get<Health>(HEALTH);
   const closing = new AbortController();
   const { signal } = closing;
+  warnOfPlainConnections(config, logger);
   const prepared = async () => {
     // First: a migration must not change another database.
     const pooler = { config, databaseUrl, app: definition.name, logger };
