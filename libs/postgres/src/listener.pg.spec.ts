@@ -88,6 +88,23 @@ describe('a listening connection', () => {
     }
   });
 
+  it('is not proven by the notification of an earlier proof that arrives late', async () => {
+    let last: string[] | null = null;
+    const listener = listenerOn(database.url, {
+      arrivesWithinMs: 20,
+      senders: {
+        async query(text, values) {
+          if (last !== null) await operator.query(text, last);
+          last = values;
+          sent += 1;
+        },
+      },
+    });
+    await until(() => sent >= 5, limit);
+    expect(listener.isProven).toBe(false);
+    expect(heard).toEqual([false]);
+  });
+
   it('is in doubt while nothing arrives, and proven when it does again', async () => {
     const proxy = await silenceable(database.url);
     let doubts = 0;
