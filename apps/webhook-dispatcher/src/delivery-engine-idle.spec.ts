@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
 import { deliveryOf, type Outcome } from '@pis/webhook-deliveries';
-import { DeliveryEngine } from './delivery-engine.js';
+import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { delivered, fanOutTo, idsOf } from './testing/fan-outs.js';
 import { Traffic } from './traffic.js';
@@ -13,27 +13,47 @@ const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs:
 const standingStill = () => ({ atMs: 0, idleMs: 0 });
 const unexpected = () => Promise.reject(new Error('an empty table has nothing to work on'));
 
+/** An engine that nothing wakes by itself. What is not given must not be called, but for `due`, which finds nothing. */
+function engineOf({
+  table,
+  limits: ownLimits,
+  ...own
+}: Partial<Omit<EngineDeps, 'table' | 'limits'>> & {
+  readonly table: Partial<EngineDeps['table']>;
+  readonly limits?: Partial<EngineDeps['limits']>;
+}): DeliveryEngine {
+  return new DeliveryEngine({
+    table: {
+      due: () => Promise.resolve({ endpoints: [], nextDueAt: null }),
+      ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
+      ...{ record: unexpected, failExpired: unexpected },
+      ...table,
+    },
+    traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
+    attempt: unexpected,
+    now: () => new Date(),
+    windowMinMs: 1,
+    logError: () => undefined,
+    wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
+    limits: { ...limits, ...ownLimits },
+    ...own,
+  });
+}
+
 describe('A delivery engine in an idle system', () => {
   it('asks the table seldom, and often for a while after another process has told of deliveries', async () => {
     let asked = 0;
     const bell = new Bell();
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         async due() {
           asked += 1;
           await setImmediate();
           return { endpoints: [], nextDueAt: null };
         },
-        ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
-        ...{ record: unexpected, failExpired: unexpected },
       },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
-      attempt: unexpected,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
       wakeUp: { bell, idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
+      limits: { pollMaxMs: 1 },
     });
     engine.start();
     await until(() => asked === 1, { timeoutMs: 20_000 });
@@ -47,22 +67,14 @@ describe('A delivery engine in an idle system', () => {
   it('asks the table when a delivery is due that it has seen there', async () => {
     const dueAt = new Date(Date.now() + 300);
     const askedAt: Date[] = [];
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         due(now) {
           askedAt.push(now);
           return Promise.resolve({ endpoints: [], nextDueAt: now < dueAt ? dueAt : null });
         },
-        ...{ insert: unexpected, retake: unexpected, claim: unexpected, leased: unexpected },
-        ...{ record: unexpected, failExpired: unexpected },
       },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
-      attempt: unexpected,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
+      limits: { pollMaxMs: 1 },
     });
     engine.start();
     await until(() => askedAt.some((at) => at >= dueAt), { timeoutMs: 20_000 });
@@ -86,7 +98,7 @@ describe('A delivery engine in an idle system', () => {
     ['cannot be read, once its pause is over', () => Promise.reject(new Error('unreadable'))],
   ])('takes the next delivery of an endpoint that %s', async (_, attempt) => {
     let attempts = 0;
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         due: (_now, { except }) =>
           Promise.resolve({
@@ -96,7 +108,6 @@ describe('A delivery engine in an idle system', () => {
         claim: claimed,
         record: () => Promise.resolve(),
         failExpired: () => Promise.resolve(null),
-        ...{ insert: unexpected, retake: unexpected, leased: unexpected },
       },
       traffic: new Traffic({
         ...{ ...limits, ...slotsOf(), perEndpointInitial: 1 },
@@ -108,11 +119,7 @@ describe('A delivery engine in an idle system', () => {
         await setImmediate();
         return attempt();
       },
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
-      limits: { ...limits, postponeMs: 20, disabledRecheckMs: 20 },
+      limits: { postponeMs: 20, disabledRecheckMs: 20 },
     });
     engine.start();
     await until(() => attempts > 5, { timeoutMs: 20_000 });
@@ -123,7 +130,7 @@ describe('A delivery engine in an idle system', () => {
     const answered = Promise.withResolvers<Outcome>();
     let isDue = true;
     let askedMeanwhile = 0;
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         due() {
           if (!isDue) askedMeanwhile += 1;
@@ -134,15 +141,9 @@ describe('A delivery engine in an idle system', () => {
           return claimed(options);
         },
         record: () => Promise.resolve(),
-        ...{ insert: unexpected, retake: unexpected, leased: unexpected, failExpired: unexpected },
       },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
       attempt: () => answered.promise,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
+      limits: { pollMaxMs: 1 },
     });
     engine.start();
     // What becomes due for the endpoint while it has no room is not known to the loop.
@@ -154,7 +155,7 @@ describe('A delivery engine in an idle system', () => {
   it('looks often while it makes attempts to new deliveries', async () => {
     let asked = 0;
     const answered = Promise.withResolvers<Outcome>();
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         due() {
           asked += 1;
@@ -162,15 +163,9 @@ describe('A delivery engine in an idle system', () => {
         },
         insert: (events) => Promise.resolve(new Set(events.flatMap(({ fanOut }) => idsOf(fanOut)))),
         record: () => Promise.resolve(),
-        ...{ retake: unexpected, claim: unexpected, leased: unexpected, failExpired: unexpected },
       },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
       attempt: () => answered.promise,
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
-      limits: { ...limits, pollMaxMs: 1 },
+      limits: { pollMaxMs: 1 },
     });
     engine.start();
     await until(() => asked === 1, { timeoutMs: 20_000 });
@@ -200,7 +195,7 @@ describe('A delivery engine in an idle system', () => {
     const ending = Promise.withResolvers<void>();
     let dueAt: Date | null = new Date(0);
     let [asked, attempts, told, recorded] = [0, 0, 0, 0];
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
         due(now) {
           asked += 1;
@@ -220,21 +215,14 @@ describe('A delivery engine in an idle system', () => {
           if (attempts === 1 && outcome?.kind === 'retry') dueAt = outcome.nextAttemptAt;
           return Promise.resolve();
         },
-        ...{ insert: unexpected, retake: unexpected, leased: unexpected, failExpired: unexpected },
       },
-      traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
       async attempt() {
         attempts += 1;
         if (attempts > 1) return delivered();
         await ending.promise;
         return attempt();
       },
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
       tellOthers: () => Promise.resolve(void (told += 1)),
-      limits,
     });
     engine.start();
     // The loop sleeps.
@@ -251,25 +239,19 @@ describe('A delivery engine in an idle system', () => {
     const happened: string[] = [];
     const answered = Promise.withResolvers<Outcome>();
     let isKnown = false;
-    const engine = new DeliveryEngine({
+    const engine = engineOf({
       table: {
-        due: () => Promise.resolve({ endpoints: [], nextDueAt: null }),
         insert: (events) => Promise.resolve(new Set(events.flatMap(({ fanOut }) => idsOf(fanOut)))),
         async record(decided) {
           const isBack = decided.some(({ outcome }) => outcome.kind === 'released');
           if (isBack) await until(() => happened.includes('told'), { timeoutMs: 20_000 });
           if (isBack) happened.push('free');
         },
-        ...{ retake: unexpected, claim: unexpected, leased: unexpected, failExpired: unexpected },
       },
       traffic: new Traffic({ ...limits, ...slotsOf(), perEndpointMax: 1 }, standingStill),
       attempt: () => (isKnown ? answered.promise : Promise.resolve(delivered())),
-      now: () => new Date(),
-      windowMinMs: 1,
-      logError: () => undefined,
-      wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },
       tellOthers: () => Promise.resolve(void happened.push('told')),
-      limits: { ...limits, shutdownGraceMs: 1_000 },
+      limits: { shutdownGraceMs: 1_000 },
     });
     engine.start();
     // From now on the endpoint is known as quick, and deliveries wait for it here.
