@@ -3,7 +3,6 @@
  * large records does not evict the states of others. Beyond a bound the least recently used state is
  * evicted: first in the share that grew, then in the least recently used share.
  */
-import { LRUCache } from 'lru-cache';
 import type { RecordedEvent } from './port.js';
 
 export interface Remembered {
@@ -26,13 +25,16 @@ interface Entry {
   readonly measuredBytes: number;
 }
 
+/** Both maps are in the order of use, the longest unused first. */
+interface Share {
+  readonly entries: Map<string, Entry>;
+  bytes: number;
+}
+
 /** The approximate memory of one JSON character as objects. */
 const bytesPerCharacter = 3;
 
-type Share = LRUCache<string, Entry>;
-
 export class StateMemory {
-  /** The least recently used first. */
   private readonly shares = new Map<string, Share>();
   /** The share of each stream. */
   private readonly shareOf = new Map<string, string>();
@@ -47,56 +49,48 @@ export class StateMemory {
   get(streamId: string): Remembered | undefined {
     const name = this.shareOf.get(streamId);
     const share = name === undefined ? undefined : this.shares.get(name);
-    if (name === undefined || share === undefined) return undefined;
+    const entry = share?.entries.get(streamId);
+    if (name === undefined || share === undefined || entry === undefined) return undefined;
+    moveToEnd(share.entries, streamId, entry);
     moveToEnd(this.shares, name, share);
-    return share.get(streamId)?.remembered;
+    return entry.remembered;
   }
 
   /** A stream stays in its first share. */
   set(streamId: string, shareName: string, remembered: Remembered): void {
     const name = this.shareOf.get(streamId) ?? shareName;
-    const share = this.shares.get(name) ?? this.newShare();
-    const entry = entryOf(remembered, share.peek(streamId));
-    share.delete(streamId);
+    const entry = entryOf(remembered, this.shares.get(name)?.entries.get(streamId));
+    const { bytes } = entry;
+    this.delete(streamId);
+    const share = this.shares.get(name) ?? { entries: new Map<string, Entry>(), bytes: 0 };
     moveToEnd(this.shares, name, share);
-    if (entry.bytes <= this.limits.shareBytesMax) {
-      this.shareOf.set(streamId, name);
-      this.bytes += entry.bytes;
-      share.set(streamId, entry);
+    share.entries.set(streamId, entry);
+    share.bytes += bytes;
+    this.bytes += bytes;
+    this.shareOf.set(streamId, name);
+    while (share.bytes > this.limits.shareBytesMax) this.dropOldestOf(share);
+    while (this.bytes > this.limits.bytesMax) {
+      const [longestUnused] = this.shares.values();
+      if (longestUnused === undefined) break;
+      this.dropOldestOf(longestUnused);
     }
-    this.keepBounds(name);
   }
 
   delete(streamId: string): void {
     const name = this.shareOf.get(streamId);
-    if (name === undefined) return;
-    this.shares.get(name)?.delete(streamId);
-    this.keepBounds(name);
+    const share = name === undefined ? undefined : this.shares.get(name);
+    const entry = share?.entries.get(streamId);
+    if (name === undefined || share === undefined || entry === undefined) return;
+    this.shareOf.delete(streamId);
+    share.entries.delete(streamId);
+    share.bytes -= entry.bytes;
+    this.bytes -= entry.bytes;
+    if (share.entries.size === 0) this.shares.delete(name);
   }
 
-  private newShare(): Share {
-    return new LRUCache({
-      maxSize: this.limits.shareBytesMax,
-      sizeCalculation: ({ bytes }) => bytes,
-      dispose: ({ bytes }, streamId) => {
-        this.bytes -= bytes;
-        this.shareOf.delete(streamId);
-      },
-    });
-  }
-
-  private keepBounds(changed: string): void {
-    while (this.bytes > this.limits.bytesMax) {
-      const [longestUnused] = this.shares;
-      if (longestUnused === undefined) break;
-      longestUnused[1].pop();
-      this.dropIfEmpty(longestUnused[0]);
-    }
-    this.dropIfEmpty(changed);
-  }
-
-  private dropIfEmpty(name: string): void {
-    if (this.shares.get(name)?.size === 0) this.shares.delete(name);
+  private dropOldestOf(share: Share): void {
+    const [streamId] = share.entries.keys();
+    if (streamId !== undefined) this.delete(streamId);
   }
 }
 
