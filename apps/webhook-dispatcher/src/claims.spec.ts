@@ -50,7 +50,11 @@ function claimsFrom(endpointIds: readonly string[]) {
     },
     leased: () => Promise.resolve([]),
   };
-  const claims = new Claims({
+  return { claims: claimsOn(table, traffic), rooms, traffic };
+}
+
+function claimsOn(table: ClaimsDeps['table'], traffic: Traffic): Claims {
+  return new Claims({
     table,
     traffic,
     waiting: new WaitingRoom<ClaimedWork>({
@@ -61,7 +65,6 @@ function claimsFrom(endpointIds: readonly string[]) {
     pollMs: () => pollMaxMs,
     limits,
   });
-  return { claims, rooms, traffic };
 }
 
 describe('A pass over due deliveries', () => {
@@ -152,25 +155,16 @@ describe('A pass over due deliveries', () => {
     let atMs = 0;
     const traffic = new Traffic(trafficLimits, () => ({ atMs, idleMs: atMs }));
     traffic.close('one', 20);
-    const claims = new Claims({
-      table: {
-        due(_now, { except }) {
-          expect(except).toEqual(['one']);
-          atMs = 30;
-          return Promise.resolve({ endpoints: [], nextDueAt: null });
-        },
-        claim: () => Promise.resolve([]),
-        leased: () => Promise.resolve([]),
+    const table: ClaimsDeps['table'] = {
+      due(_now, { except }) {
+        expect(except).toEqual(['one']);
+        atMs = 30;
+        return Promise.resolve({ endpoints: [], nextDueAt: null });
       },
-      traffic,
-      waiting: new WaitingRoom<ClaimedWork>({
-        ...{ waitingMax: 6, waitingPerEndpointMax: 4, waitingPerOrganizationMax: 5 },
-      }),
-      atWork: new Set(),
-      now: () => new Date(),
-      pollMs: () => pollMaxMs,
-      limits,
-    });
+      claim: () => Promise.resolve([]),
+      leased: () => Promise.resolve([]),
+    };
+    const claims = claimsOn(table, traffic);
     expect(await claims.pass()).toEqual({ works: [], waitMs: 20 });
   });
 });
