@@ -11,7 +11,7 @@
  * free again only when the outcome is recorded, so the engine stops while the database is unavailable
  * and forgets nothing. Only the table survives the process.
  */
-import { GroupCommit, isDataError, pause, type WakeUp } from '@pis/postgres';
+import { pause, type WakeUp } from '@pis/postgres';
 import {
   type DecidedDelivery,
   type Delivery,
@@ -25,13 +25,20 @@ import { resultOf } from './attempt.js';
 import { Claims, type ClaimedWork, type ClaimsDeps } from './claims.js';
 import { endExpiredWindows } from './expired-windows.js';
 import { FanOutWriter, type FanOutWriterDeps } from './fan-out-writer.js';
+import {
+  errorPauseMs,
+  type ErrorPauses,
+  idsOf,
+  OutcomeWriter,
+  type OutcomeWriterDeps,
+} from './outcome-writer.js';
 import { TableWatch, type TableWatchOptions } from './table-watch.js';
 import type { OwnedEndpoint, Traffic, Ticket } from './traffic.js';
 import { WaitingRoom, type WaitingRoomLimits } from './waiting-room.js';
 
 type WatchLimits = TableWatchOptions['limits'];
 
-export interface EngineLimits extends WaitingRoomLimits, WatchLimits {
+export interface EngineLimits extends WaitingRoomLimits, WatchLimits, ErrorPauses {
   /** The most rows in one statement. */
   readonly batchMax: number;
   /** The most endpoints with due deliveries that one pass considers. */
@@ -46,23 +53,17 @@ export interface EngineLimits extends WaitingRoomLimits, WatchLimits {
   readonly expiredBatchMax: number;
   /** The longest time until deliveries continue after their endpoint was enabled again. */
   readonly disabledRecheckMs: number;
-  readonly errorPauseMinMs: number;
-  readonly errorPauseMaxMs: number;
   /** How long a shutdown waits for attempts in flight before it cuts them. */
   readonly shutdownGraceMs: number;
   /** How long it then waits for their outcomes to be recorded. */
   readonly shutdownRecordMs: number;
 }
 
-interface DeliveryIds {
-  readonly deliveryId: string;
-  readonly endpointId: string;
-}
-
 export interface EngineDeps {
   readonly table: ClaimsDeps['table'] &
     FanOutWriterDeps['table'] &
-    Pick<DeliveryTable, 'record' | 'failExpired'>;
+    OutcomeWriterDeps['table'] &
+    Pick<DeliveryTable, 'failExpired'>;
   readonly traffic: Traffic;
   /**
    * Makes one attempt. 'disabled': no attempt before the endpoint is enabled again. Throws when no attempt
@@ -81,8 +82,7 @@ export interface EngineDeps {
   readonly tellOthers?: () => Promise<void>;
   /** The shortest retry window. */
   readonly windowMinMs: number;
-  /** @param about the delivery, if the error concerns one */
-  readonly logError: (error: unknown, what: string, about?: DeliveryIds) => void;
+  readonly logError: OutcomeWriterDeps['logError'];
   readonly limits: EngineLimits;
 }
 
@@ -96,14 +96,14 @@ export class DeliveryEngine {
   private readonly working = new Set<Promise<void>>();
   private readonly fanOuts: FanOutWriter;
   private readonly claims: Claims;
-  private readonly records: GroupCommit<DecidedDelivery, undefined>;
+  private readonly outcomes: OutcomeWriter;
   private readonly watch: TableWatch;
   private readonly stopping = new AbortController();
   private readonly cutting = new AbortController();
   private loop: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: EngineDeps) {
-    const { limits, table, traffic } = deps;
+    const { limits, traffic } = deps;
     this.traffic = traffic;
     traffic.whenQuickFreed((endpointId) => this.refill(endpointId));
     this.waiting = new WaitingRoom(limits);
@@ -117,14 +117,7 @@ export class DeliveryEngine {
     });
     const pollMs = () => this.watch.pollMs();
     this.claims = new Claims({ ...deps, waiting, atWork, pollMs });
-    this.records = new GroupCommit({
-      write: async (decided) => {
-        await table.record(decided);
-        return decided.map(() => undefined);
-      },
-      batchMax: limits.batchMax,
-      isItemsFault: isDataError,
-    });
+    this.outcomes = new OutcomeWriter(deps, this.cutting.signal);
   }
 
   start(): void {
@@ -310,27 +303,10 @@ export class DeliveryEngine {
   }
 
   private async record(decided: DecidedDelivery): Promise<void> {
-    for (let tries = 0; ; tries += 1)
-      try {
-        await this.records.add(decided);
-        if (this.isDueBeforePoll(decided.outcome)) {
-          this.watch.bell.ring();
-          this.watch.tellOthers();
-        }
-        return;
-      } catch (error) {
-        // At a shutdown, or when the row itself is faulty, the delivery is retried when its lease ends.
-        if (this.cutting.signal.aborted || isDataError(error)) {
-          this.deps.logError(
-            error,
-            'a delivery waits for its lease to end',
-            idsOf(decided.delivery),
-          );
-          return;
-        }
-        this.deps.logError(error, 'an attempt could not be recorded yet', idsOf(decided.delivery));
-        await pause(this.errorPauseMs(tries), this.cutting.signal);
-      }
+    const isRecorded = await this.outcomes.record(decided);
+    if (!isRecorded || !this.isDueBeforePoll(decided.outcome)) return;
+    this.watch.bell.ring();
+    this.watch.tellOthers();
   }
 
   /** Whether the next attempt is due before the loop wakes up by itself. */
@@ -379,7 +355,7 @@ export class DeliveryEngine {
   }
 
   private async run(): Promise<void> {
-    const { logError } = this.deps;
+    const { limits, logError } = this.deps;
     const { bell } = this.watch;
     let failures = 0;
     while (!this.stopping.signal.aborted)
@@ -394,7 +370,7 @@ export class DeliveryEngine {
         if (bell.rung !== rung) this.watch.noticed();
       } catch (error) {
         logError(error, 'due deliveries could not be claimed');
-        await pause(this.errorPauseMs(failures), this.stopping.signal);
+        await pause(errorPauseMs(limits, failures), this.stopping.signal);
         failures += 1;
       }
     // Also what the last pass has leased.
@@ -420,13 +396,4 @@ export class DeliveryEngine {
       this.expectMore(endpointId);
     }
   }
-
-  private errorPauseMs(failures: number): number {
-    const { errorPauseMinMs, errorPauseMaxMs } = this.deps.limits;
-    return Math.min(errorPauseMaxMs, errorPauseMinMs * 2 ** failures);
-  }
-}
-
-function idsOf({ id: deliveryId, endpointId }: Delivery): DeliveryIds {
-  return { deliveryId, endpointId };
 }
