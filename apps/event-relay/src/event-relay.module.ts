@@ -34,7 +34,9 @@ import {
   METRICS,
   PG_POOL,
   tracedPublisher,
+  WAKE_UPS,
 } from '@pis/service-kit';
+import type { WakeUp, WakeUps } from '@pis/postgres';
 import type pg from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { GroupFollower } from './group-follower.js';
@@ -46,6 +48,7 @@ const CONFIG = Symbol('EventRelayConfig');
 export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private relay: Relay | undefined;
   private follower: GroupFollower | undefined;
+  private readonly wakeUp: WakeUp;
 
   static register(config: BrokerConfig): DynamicModule {
     return { module: EventRelayModule, providers: [{ provide: CONFIG, useValue: config }] };
@@ -59,7 +62,10 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     @Inject(METRICS) private readonly metrics: Registry,
     @Inject(HEALTH) private readonly health: Health,
     @Inject(LOG_WATCH) private readonly logWatch: LogWatch,
-  ) {}
+    @Inject(WAKE_UPS) wakeUps: WakeUps,
+  ) {
+    this.wakeUp = wakeUps.for('locks');
+  }
 
   onApplicationBootstrap(): void {
     const published = new Counter({
@@ -88,6 +94,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
       ),
       state: pgConsumerState(this.pool, checkpoints),
       pool: this.pool,
+      wakeUp: this.wakeUp,
       logger: this.logger,
       published: (topic) => published.inc({ topic }),
       onActive: async () => {

@@ -10,6 +10,7 @@ import {
 } from '@pis/integration/testing';
 import { until } from '@pis/local-servers/testing';
 import { type Message, MessageRefused, pgConsumerState } from '@pis/messaging';
+import { Bell } from '@pis/postgres';
 import { createLogger } from '@pis/service-kit';
 import { Relay } from './relay.js';
 
@@ -66,6 +67,7 @@ function start(): Relay {
     publisher: { publish, ping: () => Promise.resolve(), close: () => Promise.resolve() },
     state: pgConsumerState(pool, { transport: 'kafka' }),
     pool,
+    wakeUp: { bell: new Bell(), idleMs: () => 5 },
     logger: createLogger('relay-refused-spec', 'silent'),
     published: () => undefined,
   });

@@ -7,6 +7,7 @@ import {
 import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
 import { MemoryLog } from '@pis/messaging/testing';
 import { carryOverToRelay } from '@pis/integration';
+import { Bell, Listener, WakeUps, workChannel } from '@pis/postgres';
 import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
 import { Relay, type RelayOptions } from './relay.js';
@@ -56,6 +57,7 @@ describe('the event relay', () => {
       publisher: { publish, ping: () => Promise.resolve(), close: () => Promise.resolve() },
       state: pgConsumerState(pool),
       pool,
+      wakeUp: { bell: new Bell(), idleMs: () => 5 },
       logger,
       published: () => undefined,
       ...changes,
@@ -157,6 +159,30 @@ describe('the event relay', () => {
     // A relay that has not noticed the loss of its connection may have published the same messages.
     await until(() => [...new Set(published)].join() === '1,2,3', { timeoutMs });
     await until(() => a.isActive !== b.isActive, { timeoutMs });
+  });
+
+  it('wakes another one when it is stopped, although that one asks once an hour', async () => {
+    const listener = new Listener({
+      ...{ channels: [workChannel], connection: { connectionString: database.url } },
+      ...{ retryInitialMs: 50, retryMaxMs: 2_000, connectTimeoutMs: 10_000 },
+    });
+    const hourMs = 3_600_000;
+    const wakeUps = new WakeUps(listener, { idleMs: hourMs, idleWithoutListenMs: hourMs });
+    const wakeUp = wakeUps.for('locks');
+    listener.start();
+    try {
+      await until(() => listener.listening, { timeoutMs });
+      const active = start(undefined, { wakeUp });
+      await until(() => active.isActive, { timeoutMs });
+      let asked = 0;
+      const idleMs = () => ((asked += 1), hourMs);
+      const standby = start(undefined, { wakeUp: { ...wakeUp, idleMs } });
+      await until(() => asked === 1, { timeoutMs });
+      await active.stop();
+      await until(() => standby.isActive, { timeoutMs });
+    } finally {
+      await listener.stop();
+    }
   });
 
   it('does not become active when it is stopped as a standby', async () => {

@@ -9,7 +9,7 @@ import {
   publishPage,
 } from '@pis/messaging';
 import { relayGroup } from '@pis/integration';
-import { asSingleton, pause } from '@pis/postgres';
+import { asSingleton, pause, standbyPollMs, type WakeUp } from '@pis/postgres';
 import { type Logger } from '@pis/service-kit';
 import type pg from 'pg';
 
@@ -17,7 +17,6 @@ import type pg from 'pg';
 const relayLock = { key: 8_100_132_339_967_615_353n };
 const retryInitialMs = 200;
 const retryMaxMs = 10_000;
-const lockPollMs = 1_000;
 /** How long a page under way may still take when the relay is stopped. */
 const drainMs = 2_000;
 
@@ -27,6 +26,8 @@ export interface RelayOptions {
   readonly publisher: KafkaPublisher;
   readonly state: ConsumerState;
   readonly pool: pg.Pool;
+  /** Of `locks`: wakes a standby when the active relay ends. */
+  readonly wakeUp: WakeUp;
   readonly logger: Logger;
   readonly published: (topic: string) => void;
   /** Runs when this relay becomes active, before it reads its checkpoint. */
@@ -97,8 +98,9 @@ export class Relay {
   private async relayWithLock(onProgress: () => void): Promise<void> {
     const { signal } = this.stopping;
     const onWaiting = () => (this.lastError = undefined);
-    const wait = { pollMs: lockPollMs, signal, onWaiting };
-    await asSingleton(this.options.pool, relayLock, wait, async (_client, lost) => {
+    const { pool, wakeUp } = this.options;
+    const wait = { pollMs: standbyPollMs, wakeUp, signal, onWaiting };
+    await asSingleton(pool, relayLock, wait, async (_client, lost) => {
       this.active = true;
       try {
         await this.relayPages(AbortSignal.any([signal, lost]), onProgress);

@@ -1,8 +1,10 @@
 import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
+import { Listener } from './listener.js';
 import { createPool } from './pool.js';
 import { asSingleton, endSession, takeLock, withLock } from './singleton.js';
 import { silenceable } from './testing/silent-proxy.js';
+import { standbyPollMs, type WakeUp, workChannel, WakeUps } from './wake-ups.js';
 
 const log = { warn: () => undefined, debug: () => undefined };
 const lock = { key: 4_711 };
@@ -24,10 +26,10 @@ describe('a job that one process at a time does', () => {
   });
 
   /** Holds the lock until `end` is called. */
-  async function holder(held = lock) {
+  async function holder(held = lock, wakeUp?: WakeUp) {
     const end = Promise.withResolvers<string>();
     const started = Promise.withResolvers<AbortSignal>();
-    const ended = asSingleton(pool, held, { pollMs }, (_client, lost) => {
+    const ended = asSingleton(pool, held, { pollMs, wakeUp }, (_client, lost) => {
       started.resolve(lost);
       lost.addEventListener('abort', () => end.resolve('lost'));
       return end.promise;
@@ -54,8 +56,54 @@ describe('a job that one process at a time does', () => {
     expect(await second).toBe('second');
   });
 
+  describe('with a standby that is woken', () => {
+    const hourMs = 3_600_000;
+    let listener: Listener;
+    let wakeUp: WakeUp;
+    let heard: string[];
+
+    beforeEach(async () => {
+      listener = new Listener({
+        ...{ channels: [workChannel], connection: { connectionString: database.url } },
+        ...{ retryInitialMs: 5, retryMaxMs: 50, connectTimeoutMs: 10_000, senders: pool },
+      });
+      wakeUp = new WakeUps(listener, { idleMs: hourMs, idleWithoutListenMs: hourMs }).for('locks');
+      heard = [];
+      const onNotification = (kind: string) => void heard.push(kind);
+      listener.add({ channel: workChannel, onNotification, onListening: () => undefined });
+      listener.start();
+      await until(() => listener.isProven, limit);
+    });
+    afterEach(() => listener.stop());
+
+    it('is taken over at once when it ends in order, although the standby asks once an hour', async () => {
+      const first = await holder(lock, wakeUp);
+      let asked = 0;
+      const wait = { pollMs, wakeUp, onWaiting: () => (asked += 1) };
+      const second = asSingleton(pool, lock, wait, () => Promise.resolve('second'));
+      await until(() => asked === 1, limit);
+      first.end();
+      expect(await second).toBe('second');
+      expect(asked).toBe(1);
+    });
+
+    it('is announced only by whoever held a lock that others wait for', async () => {
+      const first = await holder(lock, wakeUp);
+      const wait = { pollMs, wakeUp, timeoutMs: 0 };
+      expect(await asSingleton(pool, lock, wait, () => Promise.resolve('second'))).toBeNull();
+      const other = await holder({ key: 4_712 });
+      other.end();
+      await other.ended;
+      // Notifications arrive in the order of their transactions.
+      await pool.query(`SELECT pg_notify('${workChannel}', 'before')`);
+      first.end();
+      await first.ended;
+      await until(() => heard.length === 2, limit);
+      expect(heard).toEqual(['before', 'locks']);
+    });
+  });
+
   it('is free for others within ten seconds when the machine of its process vanishes', async () => {
-    const pollSeconds = 2;
     const settings = await asSingleton(pool, lock, undefined, async (client) => {
       const { rows } = await client.query<Record<'silent' | 'unanswered', number>>(
         `SELECT current_setting('tcp_keepalives_idle')::int
@@ -68,7 +116,7 @@ describe('a job that one process at a time does', () => {
     // PostgreSQL answers what the kernel has taken: 0 where it is not a TCP connection.
     expect(settings).toEqual({ silent: 7, unanswered: 8 });
     expect(
-      Math.max(settings?.silent ?? 0, settings?.unanswered ?? 0) + pollSeconds,
+      Math.max(settings?.silent ?? 0, settings?.unanswered ?? 0) + standbyPollMs / 1_000,
     ).toBeLessThanOrEqual(10);
   });
 

@@ -5,11 +5,12 @@
  */
 import type pg from 'pg';
 import { sessionsOf } from './pool.js';
-import { pause } from './wake-up.js';
+import { pause, untilNextMs } from './wake-up.js';
+import { type WakeUp, workChannel, type WorkKind } from './wake-ups.js';
 
 /**
  * Of a session that holds a lock, in the place of those of pool.ts. A process that is only busy is not dropped: its
- * kernel answers. With 2 seconds until the next one asks, a job is taken over within 10.
+ * kernel answers. With `standbyPollMs` until the next one asks, a job is taken over within 10 seconds.
  */
 const lockHolderSettings = [
   'SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2;',
@@ -24,7 +25,13 @@ export interface SingletonLock {
 }
 
 export interface LockWait {
+  /** How often it asks without a wake-up. */
   readonly pollMs: number;
+  /**
+   * Of `locks`: for a job that others wait for day and night. Whoever waits is woken when the lock is released, and asks
+   * seldom otherwise. The release of a lock that was taken with it is announced, too.
+   */
+  readonly wakeUp?: WakeUp | undefined;
   /** Gives up when aborted. */
   readonly signal?: AbortSignal;
   /** Gives up after this. Without it, waits for as long as it takes. */
@@ -46,14 +53,22 @@ export async function takeLock(
   const { text, values } = lockCall('pg_try_advisory_lock', lock);
   const startedMs = performance.now();
   while (wait?.signal?.aborted !== true) {
+    const rung = wait?.wakeUp?.bell.rung ?? 0;
     const { rows } = await client.query<{ taken: boolean }>(`SELECT ${text} AS taken`, values);
     if (rows[0]?.taken === true) return true;
     if (wait === undefined) return false;
     wait.onWaiting?.();
     if (performance.now() - startedMs >= (wait.timeoutMs ?? Infinity)) return false;
-    await pause(wait.pollMs, wait.signal);
+    await untilNextTry(wait, rung);
   }
   return false;
+}
+
+/** All that wait in a process ask at the same time, which wakes its processor once. */
+function untilNextTry({ pollMs, wakeUp, signal }: LockWait, rung: number): Promise<void> {
+  if (wakeUp === undefined) return pause(pollMs, signal);
+  const ending = signal ?? new AbortController().signal;
+  return wakeUp.bell.wait(rung, untilNextMs(wakeUp.idleMs()), ending);
 }
 
 function lockCall(
@@ -80,15 +95,17 @@ export async function asSingleton<Result>(
   const client = await sessionsOf(pool).connect();
   const lost = new AbortController();
   client.on('error', (error) => lost.abort(error));
+  let isTaken = false;
   try {
     // Before the lock: whoever holds it can be dropped in time.
     await client.query(lockHolderSettings);
-    if (!(await takeLock(client, lock, wait))) return null;
+    isTaken = await takeLock(client, lock, wait);
+    if (!isTaken) return null;
     const result = await work(client, lost.signal);
     lost.signal.throwIfAborted();
     return result;
   } finally {
-    await endSession(client);
+    await endSession(client, { isAwaited: isTaken && wait?.wakeUp !== undefined });
   }
 }
 
@@ -113,14 +130,25 @@ export async function withLock<Result>(
   }
 }
 
+const lockKind: WorkKind = 'locks';
+
 /** How long the end of a session may take, for a server that no longer answers. */
 const endTimeoutMs = 1_000;
 
-/** Ends the session and frees its locks. Never rejects, and never waits long. */
-export async function endSession(client: pg.Client | pg.PoolClient): Promise<void> {
+/**
+ * Ends the session and frees its locks. Never rejects, and never waits long.
+ * @param isAwaited whether processes that wait for one of its locks are woken
+ */
+export async function endSession(
+  client: pg.Client | pg.PoolClient,
+  { isAwaited = false }: { readonly isAwaited?: boolean } = {},
+): Promise<void> {
   // Release the locks explicitly, because the server may notice the end of the connection later. A lost
-  // connection loses its locks anyway.
-  await inTime(client.query('SELECT pg_advisory_unlock_all()'));
+  // connection loses its locks anyway. PostgreSQL notifies at the end of the statement, when they are free.
+  const release = isAwaited
+    ? client.query('SELECT pg_advisory_unlock_all(), pg_notify($1, $2)', [workChannel, lockKind])
+    : client.query('SELECT pg_advisory_unlock_all()');
+  await inTime(release);
   if ('release' in client) client.release(true);
   else await inTime(client.end());
 }

@@ -2,7 +2,7 @@ import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers
 import pg from 'pg';
 import { Listener } from './listener.js';
 import { silenceable } from './testing/silent-proxy.js';
-import { notifyOfWork, workChannel, type WorkKind, WakeUps } from './wake-ups.js';
+import { notifyOfWork, standbyPollMs, workChannel, type WorkKind, WakeUps } from './wake-ups.js';
 
 const limit = { timeoutMs: 20_000 };
 const pauses = { idleMs: 3_600_000, idleWithoutListenMs: 1 };
@@ -87,6 +87,16 @@ describe('wake-ups of loops that wait for work', () => {
     const again = rung();
     await operator.query(`SELECT pg_notify('${workChannel}', 'replays')`);
     await until(() => rung()[2] !== again[2], limit);
+  });
+
+  it('do not let a standby ask less often for its lock, whose holder may die without a word', async () => {
+    const [locks, exports] = (['locks', 'exports'] as const).map((kind) =>
+      new WakeUps(listener).for(kind),
+    );
+    expect([locks?.idleMs(), exports?.idleMs()]).toEqual([standbyPollMs, 2_000]);
+    listener.start();
+    await listening();
+    expect([locks?.idleMs(), exports?.idleMs()]).toEqual([standbyPollMs, 15_000]);
   });
 
   it('come for all once notifications are in doubt, so that no loop sleeps on', async () => {

@@ -8,9 +8,16 @@ import { Bell } from './wake-up.js';
 
 /**
  * The triggers are in libs/read-models/prisma/migrations/20261211000000_wake_ups. Deliveries, and notifications of banks, have
- * none: whoever leaves some to others says so, and not each row.
+ * none: whoever leaves some to others says so, and not each row. `locks` are those that a standby waits for: whoever gives one
+ * up says so (singleton.ts).
  */
-export type WorkKind = 'audit' | 'bankNotifications' | 'deliveries' | 'exports' | 'replays';
+export type WorkKind =
+  | 'audit'
+  | 'bankNotifications'
+  | 'deliveries'
+  | 'exports'
+  | 'locks'
+  | 'replays';
 
 export const workChannel = 'pis_work';
 
@@ -18,9 +25,21 @@ export interface WakeUpsLimits {
   /** How often a loop without work looks for some while it is proven that notifications arrive, and otherwise. */
   readonly idleMs: number;
   readonly idleWithoutListenMs: number;
+  /** In the place of idleMs for `locks`: nobody notifies of a process that has died. */
+  readonly standbyPollMs?: number;
 }
 
-const usualLimits: WakeUpsLimits = { idleMs: 15_000, idleWithoutListenMs: 2_000 };
+/**
+ * How often a standby asks for the lock of a job that runs day and night. The lock of a process that has died is taken over
+ * within this time. Shorter costs statements all the time, for a handover that is rare.
+ */
+export const standbyPollMs = 2_000;
+
+const usualLimits: WakeUpsLimits = {
+  idleMs: 15_000,
+  idleWithoutListenMs: 2_000,
+  standbyPollMs,
+};
 
 /** Wakes the loops of this work in all processes. */
 export async function notifyOfWork(
@@ -63,7 +82,8 @@ export class WakeUps {
   for(kind: WorkKind): WakeUp {
     const bell = this.#bells.get(kind) ?? new Bell();
     this.#bells.set(kind, bell);
-    const { idleMs, idleWithoutListenMs } = this.limits;
+    const { idleWithoutListenMs, standbyPollMs } = this.limits;
+    const idleMs = (kind === 'locks' ? standbyPollMs : undefined) ?? this.limits.idleMs;
     return { bell, idleMs: () => (this.listener.isProven ? idleMs : idleWithoutListenMs) };
   }
 }

@@ -18,7 +18,16 @@ import {
   type Position,
   type UnreadableEvent,
 } from '@pis/event-store';
-import { asSingleton, Bell, inTransaction, isTransient, pause, reasonOf } from '@pis/postgres';
+import {
+  asSingleton,
+  Bell,
+  inTransaction,
+  isTransient,
+  pause,
+  reasonOf,
+  standbyPollMs,
+  type WakeUp,
+} from '@pis/postgres';
 import type pg from 'pg';
 import {
   anchorOfPage,
@@ -40,6 +49,8 @@ export interface ProjectionRunnerOptions {
   readonly store: EventStore;
   /** The runner holds one of its connections while it runs. */
   readonly pool: pg.Pool;
+  /** Of `locks`: wakes a standby when the active runner ends. */
+  readonly wakeUp?: WakeUp;
   /** Called after each committed page, with the number of its events. */
   readonly onApplied?: (events: number) => void;
   /**
@@ -65,7 +76,6 @@ export interface ProjectionState {
 }
 
 const pageMax = 500;
-const lockPollMs = 250;
 const backoffInitialMs = 100;
 const backoffMaxMs = 5_000;
 /** How old the saved checkpoint may be while only events of other streams arrive. */
@@ -217,7 +227,8 @@ export class ProjectionRunner implements LocalProgress {
       (await this.options.sameLog?.(this.ending.signal)) ?? new AbortController().signal;
     sameLog.throwIfAborted();
     const signal = AbortSignal.any([this.ending.signal, sameLog]);
-    const wait = { pollMs: lockPollMs, signal, onWaiting: () => (this.lastError = null) };
+    const onWaiting = () => (this.lastError = null);
+    const wait = { pollMs: standbyPollMs, wakeUp: this.options.wakeUp, signal, onWaiting };
     await asSingleton(pool, runnerLock(this.name), wait, (client, lost) =>
       this.runAlone(client, AbortSignal.any([signal, lost]), progressed),
     );

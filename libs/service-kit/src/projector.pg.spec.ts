@@ -2,10 +2,12 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { ids, paymentEvents } from '@pis/domain/testing';
 import { until } from '@pis/local-servers/testing';
-import { directoryProjection, paymentsProjection } from '@pis/read-models';
+import type { WakeUps } from '@pis/postgres';
+import { directoryProjection, paymentsProjection, ProjectionRunner } from '@pis/read-models';
 import { appendEvents } from '@pis/read-models/testing';
 import { projectorOf } from './projector.js';
 import { startOnTestPlatform, type TestPlatform } from './testing/test-platform.js';
+import { WAKE_UPS } from './tokens.js';
 
 const timeoutMs = 20_000;
 
@@ -36,6 +38,23 @@ describe('two projectors in one process', () => {
     await appendPayment('completed');
     expect(await statuses()).toEqual(['PROCESSING']);
     expect(pool.totalCount - pool.idleCount).toBe(0);
+  });
+
+  it('wake a standby when the app ends, although it asks for its lock once an hour', async () => {
+    const { app, pool, store } = platform;
+    const wakeUp = app.get<WakeUps>(WAKE_UPS).for('locks');
+    await until(() => wakeUp.idleMs() === 3_600_000, { timeoutMs });
+    await appendPayment('queued');
+    await until(async () => (await statuses())[0] === 'QUEUED', { timeoutMs });
+    const standby = new ProjectionRunner({ projection: paymentsProjection, store, pool, wakeUp });
+    standby.start();
+    try {
+      await until(async () => (await askedSessions()) === 1, { timeoutMs });
+      await app.close();
+      await until(() => standby.isActive, { timeoutMs });
+    } finally {
+      await standby.stop();
+    }
   });
 
   it('count their events separately', async () => {
@@ -82,6 +101,15 @@ describe('two projectors in one process', () => {
       await measured.close();
     }
   });
+
+  /** Sessions that have asked for a lock and now wait. */
+  async function askedSessions(): Promise<number> {
+    const { rows } = await platform.pool.query<{ asked: number }>(
+      `SELECT count(*)::int AS asked FROM pg_stat_activity WHERE datname = current_database()
+         AND state = 'idle' AND query LIKE 'SELECT pg_try_advisory_lock%'`,
+    );
+    return rows[0]?.asked ?? 0;
+  }
 
   async function appendPayment(...names: readonly (keyof typeof paymentEvents)[]): Promise<void> {
     const events = names.map((name) => paymentEvents[name]);

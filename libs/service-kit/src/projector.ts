@@ -9,7 +9,7 @@ import type {
   OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { EventStore } from '@pis/event-store';
-import { untilNextMs } from '@pis/postgres';
+import { untilNextMs, type WakeUps } from '@pis/postgres';
 import { type Projection, projectionReader, ProjectionRunner } from '@pis/read-models';
 import type pg from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
@@ -17,7 +17,7 @@ import type { Health } from './health.js';
 import type { Logger } from './logging.js';
 import type { LogWatch } from './log-watch.js';
 import { heldLogger } from './quarantine-metrics.js';
-import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL } from './tokens.js';
+import { EVENT_STORE, HEALTH, LOG_WATCH, LOGGER, METRICS, PG_POOL, WAKE_UPS } from './tokens.js';
 
 /** How often the lag is measured. Each projection reads pages of the log for it, unless nothing was appended. */
 const lagIntervalDefaultMs = 30_000;
@@ -31,7 +31,7 @@ export function projectorOf(
     provide: Symbol(`Projector ${projection.name}`),
     useFactory: (...platform: ProjectorPlatform) =>
       new Projector(projection, lagIntervalMs, ...platform),
-    inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH],
+    inject: [EVENT_STORE, PG_POOL, LOGGER, METRICS, HEALTH, LOG_WATCH, WAKE_UPS],
   };
 }
 
@@ -42,6 +42,7 @@ type ProjectorPlatform = [
   metrics: Registry,
   health: Health,
   logWatch: LogWatch,
+  wakeUps: WakeUps,
 ];
 
 export class Projector implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -57,7 +58,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly lagIntervalMs: number,
     ...platform: ProjectorPlatform
   ) {
-    const [store, pool, logger, registry, health, logWatch] = platform;
+    const [store, pool, logger, registry, health, logWatch, wakeUps] = platform;
     const reader = projectionReader(projection.name);
     this.logger = logger.child({ projection: projection.name });
     this.health = health;
@@ -66,6 +67,7 @@ export class Projector implements OnApplicationBootstrap, BeforeApplicationShutd
       projection,
       store,
       pool,
+      wakeUp: wakeUps.for('locks'),
       sameLog: (ending) => logWatch.sameLog(reader, ending),
       onApplied: (events) => this.metrics.applied(events),
       onHeld: (cause) => heldLogger(this.logger)(reader, cause),
