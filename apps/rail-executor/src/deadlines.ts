@@ -4,8 +4,9 @@
  * was in time. So a deadline waits for the feed. A payment whose claimer died before the bank answered is
  * submitted once more before it fails.
  *
- * A payment that waits in a queue of ours is not late: in a burst the sandbox's normal time may pass before its
- * file is built and the answer read. That counts for a limited time.
+ * A payment that waits for the file of a cutoff is not late: its normal time counts from when the file is due, which over
+ * a weekend is days after the claim. Nor is one that waits in a queue of ours: in a burst the sandbox's normal time may pass
+ * before its file is built and the answer read. That counts for a limited time.
  *
  * PostgreSQL's clock decides when to check. The claim's time in the payment's stream and this process's
  * clock decide whether the time has passed. So a jump of one clock fails no payment.
@@ -62,8 +63,14 @@ export class Deadlines {
     if (firstInMs !== 0) return firstInMs;
     const due = await pending.leaseOverdue(this.connections, batchMax);
     if (due.length > 0) {
-      const [isReported, queued] = await Promise.all([this.reported(), this.queued(due)]);
-      await Promise.all(due.map((transfer) => this.seeTo(transfer, isReported, queued)));
+      const [isReported, queued, sentAt] = await Promise.all([
+        this.reported(),
+        this.queued(due),
+        this.sentAt(due.map(({ reference }) => reference)),
+      ]);
+      await Promise.all(
+        due.map((transfer) => this.seeTo(transfer, { isReported, queued, sentAt })),
+      );
     }
     return due.length >= batchMax ? 0 : pending.nextOverdueInMs(this.connections);
   }
@@ -87,10 +94,14 @@ export class Deadlines {
     }
   }
 
+  /** When the connection sends these, where it keeps them until then. @throws BankUnavailable when that is not known */
+  private async sentAt(references: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return (await this.options.bank.connection.sentAt?.(references)) ?? noTimes;
+  }
+
   private async seeTo(
     transfer: PendingTransfer,
-    isReported: (reference: string) => boolean,
-    queued: ReadonlySet<string>,
+    { isReported, queued, sentAt }: KnownOfBank,
   ): Promise<void> {
     const { payments, pending, execution, logger, bank, isOnlyBank } = this.options;
     const { paymentId, reference, stage } = transfer;
@@ -99,19 +110,22 @@ export class Deadlines {
       if (isForeign && (await execution.assignElsewhere(transfer, bank.name))) return;
       if (isReported(reference)) return await pending.postponeOverdue(paymentId, retryAfterMs);
       if (queued.has(reference)) return await pending.postponeOverdue(paymentId, queuedAgainMs);
+      let sentAtMs = sentAt.get(reference) ?? 0;
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {
         await withinLimit(this.lastSubmission(transfer));
         // Settled by now, or accepted by a bank that names no time for it.
         if ((await pending.find(paymentId))?.hasDeadline !== true) return;
+        sentAtMs = (await this.sentAt([reference])).get(reference) ?? 0;
       }
-      const { state } = await payments.apply(paymentId, {}, (payment) => this.missed(payment));
+      const choose = (payment: Payment) => this.missed(payment, sentAtMs);
+      const { state } = await payments.apply(paymentId, {}, choose);
       switch (state.status) {
         case 'FAILED_IN_FLIGHT':
           logger.warn({ paymentId, reference }, 'not confirmed in time; the bank is asked');
           return await pending.inFlight(paymentId);
         case 'PROCESSING': {
-          const inMs = Math.min(execution.overdueInMs(state), postponeMaxMs);
+          const inMs = Math.min(this.overdueInMs(state, sentAtMs), postponeMaxMs);
           return await pending.postponeOverdue(paymentId, Math.max(inMs, retryAfterMs));
         }
         case 'QUEUED':
@@ -145,9 +159,14 @@ export class Deadlines {
     }
   }
 
-  private missed(payment: Payment): readonly PaymentCommand[] {
-    if (payment.status !== 'PROCESSING' || this.options.execution.overdueInMs(payment) > 0)
-      return [];
+  /** Milliseconds until it is overdue, which counts from the claim or, if that is later, from when it is sent. */
+  private overdueInMs(payment: Payment, sentAtMs: number): number {
+    const keptForMs = Math.max(0, sentAtMs - Date.parse(payment.statusAt));
+    return keptForMs + this.options.execution.overdueInMs(payment);
+  }
+
+  private missed(payment: Payment, sentAtMs: number): readonly PaymentCommand[] {
+    if (payment.status !== 'PROCESSING' || this.overdueInMs(payment, sentAtMs) > 0) return [];
     return [
       {
         type: 'FailPaymentInFlight',
@@ -161,7 +180,16 @@ export class Deadlines {
   }
 }
 
+/** What the bank and its connection say of the transfers of a batch. */
+interface KnownOfBank {
+  readonly isReported: (reference: string) => boolean;
+  readonly queued: ReadonlySet<string>;
+  /** Milliseconds since the epoch, by reference. */
+  readonly sentAt: ReadonlyMap<string, number>;
+}
+
 const noReferences: ReadonlySet<string> = new Set();
+const noTimes: ReadonlyMap<string, number> = new Map();
 
 /** A payment that is missing from the log does not come back by itself. */
 function afterMs(error: unknown): number {

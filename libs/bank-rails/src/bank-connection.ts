@@ -225,6 +225,12 @@ export interface BankConnection extends Bank {
    */
   queued?(references: readonly string[]): Promise<ReadonlySet<string>>;
   /**
+   * When these transfers go to the bank, milliseconds since the epoch: they may wait for days until the file that they are in
+   * goes out. The time for the bank's confirmation counts from then. Without those that the connection does not have. Absent
+   * where every transfer is sent at once.
+   */
+  sentAt?(references: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /**
    * Begins what must be over before this transfer is submitted, and says whether it is. Safe to repeat. Absent where
    * every transfer may be submitted at once. @throws BankUnavailable, BankRefused
    */

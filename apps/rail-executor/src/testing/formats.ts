@@ -1,6 +1,6 @@
 /** The simulated bank behind the formats of the rails: ACH files and ISO 20022 messages, in this process. */
 import { BankUnavailable, type NamedConnection } from '@pis/bank-rails';
-import { achBank, atOnceSchedule } from '@pis/bank-rails/ach';
+import { achBank, type AchSchedule, atOnceSchedule } from '@pis/bank-rails/ach';
 import { fileArchive, type MessageTransport } from '@pis/bank-rails/connections';
 import {
   AchDesk,
@@ -30,7 +30,11 @@ export interface Formats {
   close(): Promise<void>;
 }
 
-export async function openFormats(world: World): Promise<Formats> {
+/** @param schedule of the ACH files: each goes out at once when absent */
+export async function openFormats(
+  world: World,
+  schedule: AchSchedule = atOnceSchedule(),
+): Promise<Formats> {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 8);
   const core = new BankCore(pool, { delayMs: 0 });
@@ -40,7 +44,7 @@ export async function openFormats(world: World): Promise<Formats> {
     ...{ name: 'files', pool: world.pool, keyring, transport: files, terms: core.terms },
     archive: fileArchive({ pool: world.pool, keyring }),
     identity: sandboxAchIdentity,
-    schedule: atOnceSchedule(),
+    schedule,
     log: world.logger,
   });
   const line = inProcessMessages(desk);

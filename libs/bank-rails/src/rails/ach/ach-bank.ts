@@ -44,7 +44,7 @@ import { AchFileBuilder } from './ach-file-builder.js';
 import { AchInbound } from './ach-inbound.js';
 import { AchInbox } from './ach-inbox.js';
 import { AchInquiries } from './ach-inquiries.js';
-import { queuedEntries } from './ach-queue.js';
+import { dueTimes, queuedEntries } from './ach-queue.js';
 import { AchOutbound } from './ach-outbound.js';
 import { AchPrenotes } from './ach-prenotes.js';
 import { formatRejection, voidedRejection } from './ach-rejections.js';
@@ -132,6 +132,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     notifications: (page) => bank.notifications(page),
     onNotification: (listener) => bank.onNotification(listener),
     queued: (references) => bank.queued(references),
+    sentAt: (references) => bank.sentAt(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
     hasRecordOf: (reference) => bank.hasRecordOf(reference),
     recordOf: (reference) => bank.recordOf(reference),
@@ -276,6 +277,10 @@ class NachaBank implements AchBank {
     const queued = await guarded(() => queuedEntries(pool, name, references, inboxReadAt));
     if (queued.size > 0) this.inboundLoop.wake();
     return queued;
+  }
+
+  sentAt(references: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return guarded(() => dueTimes(this.options.pool, this.options.name, references));
   }
 
   async close(): Promise<void> {

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { wantSql } from './ach-inquiries.js';
 import { entriesByTrace } from './ach-known.js';
 import { usedSql } from './ach-prenotes.js';
-import { queuedEntries } from './ach-queue.js';
+import { dueTimes, queuedEntries } from './ach-queue.js';
 
 const bank = 'test-ach';
 const settledRows = 40_000;
@@ -51,6 +51,7 @@ async function addSettled(): Promise<void> {
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   'by their trace numbers': () => entriesByTrace(pool, bank, ['filed 1']),
   'that may still be in a queue': () => queuedEntries(pool, bank, ['filed 1'], new Date(0)),
+  'whose file is due': () => dueTimes(pool, bank, ['filed 1']),
   'to be asked about': () =>
     pool.query({ name: 'want', text: wantSql, values: ['filed 1', bank, 0] }),
 };

@@ -1,4 +1,4 @@
-/** Which entries are still in a queue of ours, so that the bank is not late with them. */
+/** Which entries are still in a queue of ours, and until when, so that the bank is not late with them. */
 import type pg from 'pg';
 
 /**
@@ -25,4 +25,23 @@ export async function queuedEntries(
     values: [bank, references, inboxReadAt],
   });
   return new Set(rows.map(({ reference }) => reference));
+}
+
+/** When the files of these entries are due, milliseconds since the epoch. An entry that staff have noted has no time. */
+export async function dueTimes(
+  pool: pg.Pool,
+  bank: string,
+  references: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await pool.query<{ reference: string; due_at: Date }>({
+    name: 'ach-entries-due-times',
+    // OFFSET 0: as above.
+    text: `SELECT e.reference, e.due_at FROM unnest($2::text[]) AS asked (reference)
+            CROSS JOIN LATERAL (
+              SELECT reference, due_at FROM ach_entries
+               WHERE bank = $1 AND reference = asked.reference OFFSET 0) e
+            WHERE e.due_at IS NOT NULL`,
+    values: [bank, references],
+  });
+  return new Map(rows.map(({ reference, due_at: dueAt }) => [reference, dueAt.getTime()]));
 }
