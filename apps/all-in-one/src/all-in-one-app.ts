@@ -21,6 +21,7 @@ import {
   demoEnv,
   directUrlOf,
   kafkaSettings,
+  scenariosEnv,
   STORE_CHECK,
   type StoreCheck,
   together,
@@ -36,7 +37,8 @@ const drainMs = 500;
 
 const railExecutorWithBank = {
   ...railExecutor,
-  module: (config: ConfigOf<typeof railExecutor.env>) =>
+  env: { ...railExecutor.env, ...scenariosEnv },
+  module: (config: ConfigOf<typeof railExecutor.env & typeof scenariosEnv>) =>
     simulatesBank(config)
       ? RailExecutorModule.register(config, {
           imports: [BankSimulatorModule.register(config, { http: false })],

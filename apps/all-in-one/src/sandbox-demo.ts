@@ -19,13 +19,7 @@ import {
 import type { EventStore } from '@pis/event-store';
 import { isTransient } from '@pis/postgres';
 import { projectionProgress } from '@pis/read-models';
-import {
-  type DemoConfig,
-  EVENT_STORE,
-  type GatewayConfig,
-  KEYRING,
-  PG_POOL,
-} from '@pis/service-kit';
+import { type DemoConfig, EVENT_STORE, KEYRING, PG_POOL } from '@pis/service-kit';
 import { Users } from '@pis/users';
 import { simulatesBank } from './simulated-bank.js';
 
@@ -46,9 +40,7 @@ const settledCheckMs = 50;
 
 export async function bootstrapDemo(
   app: INestApplication,
-  config: DemoConfig &
-    Pick<GatewayConfig, 'PIS_BOOTSTRAP_API_KEY'> &
-    Parameters<typeof simulatesBank>[0],
+  config: DemoConfig & Parameters<typeof simulatesBank>[0],
   retry: Retry,
 ): Promise<SandboxDemo> {
   const store = app.get<EventStore>(EVENT_STORE);

@@ -15,6 +15,7 @@ import {
   PG_POOL,
   type ProcessConfig,
   type RailsConfig,
+  type ScenariosConfig,
 } from '@pis/service-kit';
 import type pg from 'pg';
 import { AchDesk } from './ach-desk.js';
@@ -37,7 +38,7 @@ export { MessageDesk } from './message-desk.js';
 export { UnreliableLine, type UnreliableLineOptions } from './unreliable-line.js';
 
 export type BankSimulatorConfig = Pick<RailsConfig, 'PIS_SANDBOX_RAIL_DELAY_MS'> &
-  Partial<Pick<RailsConfig, 'PIS_BANK_SCENARIOS_FILE'>> &
+  Partial<ScenariosConfig> &
   Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
 /** For the simulator as a separate process. */

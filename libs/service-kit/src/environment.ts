@@ -188,10 +188,6 @@ const rateMax = 1_000_000;
 
 export const gatewayEnv = {
   PIS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  PIS_BOOTSTRAP_API_KEY: z
-    .string()
-    .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
-    .optional(),
   /** The API answers within this time: with 503 if a store does not answer. */
   PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   PIS_RATE_LIMIT_PER_KEY: integer(0, rateMax).default(200),
@@ -265,6 +261,11 @@ export const dashboardEnv = {
 
 /** Of all-in-one in the sandbox. */
 export const demoEnv = {
+  /** The first API key of the demo organization. Unset: a random one. */
+  PIS_BOOTSTRAP_API_KEY: z
+    .string()
+    .regex(/^pis_test_[A-Za-z0-9_-]{16,128}$/, 'must be pis_test_ and 16 to 128 characters')
+    .optional(),
   /** Whether a new demo organization gets payments in every status. */
   PIS_DEMO_PAYMENTS: flag.default(true),
 } as const;
@@ -309,12 +310,16 @@ export const railsEnv = {
   PIS_SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
   /** For chat and paging. May contain credentials. */
   PIS_STAFF_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** What the simulated bank does with which transfer: YAML, see docs/sandbox.md. */
-  PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
   PIS_RETENTION_YEARS: erasureEnv.PIS_RETENTION_YEARS,
   PIS_BANKS_FILE: banksFile,
   /** For tests: base address of a bank simulator, called directly, without files and messages. Sandbox only. */
   PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
+} as const;
+
+/** For the process that has the simulated bank. */
+export const scenariosEnv = {
+  /** What the bank does with which transfer: YAML, see docs/sandbox.md. */
+  PIS_BANK_SCENARIOS_FILE: z.string().min(1).optional(),
 } as const;
 
 /** For what makes or serves statements and exports. */
@@ -350,6 +355,7 @@ export type WebhooksConfig = Parsed<typeof webhooksEnv>;
 export type DispatcherConfig = Parsed<typeof dispatcherEnv>;
 export type OrganizationLimitsConfig = Parsed<typeof organizationLimitsEnv>;
 export type RailsConfig = Parsed<typeof railsEnv>;
+export type ScenariosConfig = Parsed<typeof scenariosEnv>;
 export type DocumentsConfig = Parsed<typeof documentsEnv>;
 export type BankServersConfig = Parsed<typeof bankServersEnv>;
 /** The variables of PlatformModule, which every app reads. */
