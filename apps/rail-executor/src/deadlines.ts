@@ -125,7 +125,7 @@ export class Deadlines {
           logger.warn({ paymentId, reference }, 'not confirmed in time; the bank is asked');
           return await pending.inFlight(paymentId);
         case 'PROCESSING': {
-          const inMs = Math.min(this.overdueInMs(state, sentAtMs), postponeMaxMs);
+          const inMs = Math.min(execution.overdueInMs(state, sentAtMs), postponeMaxMs);
           return await pending.postponeOverdue(paymentId, Math.max(inMs, retryAfterMs));
         }
         case 'QUEUED':
@@ -159,14 +159,9 @@ export class Deadlines {
     }
   }
 
-  /** Milliseconds until it is overdue, which counts from the claim or, if that is later, from when it is sent. */
-  private overdueInMs(payment: Payment, sentAtMs: number): number {
-    const keptForMs = Math.max(0, sentAtMs - Date.parse(payment.statusAt));
-    return keptForMs + this.options.execution.overdueInMs(payment);
-  }
-
   private missed(payment: Payment, sentAtMs: number): readonly PaymentCommand[] {
-    if (payment.status !== 'PROCESSING' || this.overdueInMs(payment, sentAtMs) > 0) return [];
+    const inMs = this.options.execution.overdueInMs(payment, sentAtMs);
+    if (payment.status !== 'PROCESSING' || inMs > 0) return [];
     return [
       {
         type: 'FailPaymentInFlight',

@@ -15,7 +15,7 @@
  */
 import { BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer } from '@pis/commands';
-import { type Payment, unreachable } from '@pis/domain';
+import { unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
 import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
@@ -46,8 +46,8 @@ export class PaymentExecution {
   private readonly queued: QueuedPayments;
   private readonly claimed: ClaimedPayments;
 
-  /** Milliseconds until a PROCESSING payment is overdue; 0 or less when it is. */
-  readonly overdueInMs: (payment: Payment) => number;
+  /** See TransferOutcome. */
+  readonly overdueInMs: TransferOutcome['overdueInMs'];
 
   constructor(private readonly options: PaymentExecutionOptions) {
     this.outcome = new TransferOutcome(options);

@@ -6,13 +6,7 @@ import {
   type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
-import {
-  type Payment,
-  type PaymentBlock,
-  type PaymentCommand,
-  type PaymentRail,
-  unreachable,
-} from '@pis/domain';
+import { type Payment, type PaymentBlock, type PaymentCommand, unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import type { Logger } from '@pis/service-kit';
@@ -26,7 +20,7 @@ import type { Review } from './review/review.js';
 import { recordBefore } from './sent-collections.js';
 import { instructionUnlessErased } from './transfer-instruction.js';
 import { over, transferOf } from './transfer-of.js';
-import { failureBy } from './transfer-outcome.js';
+import { failureBy, type TransferOutcomeOptions } from './transfer-outcome.js';
 
 export interface QueuedPaymentsOptions {
   readonly payments: TransferStream;
@@ -40,8 +34,8 @@ export interface QueuedPaymentsOptions {
   /** How long a simulated review takes, milliseconds. */
   readonly reviewDelayMs: number;
   readonly logger: Logger;
-  /** The normal time of a rail. A payment without a confirmation in this time is overdue. */
-  readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
+  /** See TransferOutcomeOptions. */
+  readonly confirmationTimeoutMs: TransferOutcomeOptions['confirmationTimeoutMs'];
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -231,14 +225,14 @@ export class QueuedPayments {
     transfer: Transfer,
     cause: Cause,
   ): Promise<void> {
-    const { payments, pending, confirmationTimeoutMs } = this.options;
+    const { payments, pending, confirmationTimeoutMs, clock } = this.options;
     const { paymentId } = transfer;
     const { revision } = await payments.load(paymentId);
     if (revision !== current.revision)
       throw new WrongExpectedRevision(paymentId, current.revision, revision);
     const row = await pending.find(paymentId);
     if (row === null || row.stage === 'queued' || row.stage === 'claimed')
-      await pending.seal(transfer, confirmationTimeoutMs(transfer.rail));
+      await pending.seal(transfer, confirmationTimeoutMs(transfer.rail, clock()));
     return this.claim(current, transfer, cause);
   }
 
@@ -267,9 +261,9 @@ export class QueuedPayments {
 
   /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
   private async claim(current: LoadedTransfer, transfer: Transfer, cause: Cause): Promise<void> {
-    const { payments, banks, pending, confirmationTimeoutMs } = this.options;
+    const { payments, banks, pending, confirmationTimeoutMs, clock } = this.options;
     const sinceNotedMs = stopwatch();
-    const noted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail));
+    const noted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail, clock()));
     const isNoted = noted === 'noted';
     const row = isNoted ? null : await pending.find(transfer.paymentId);
     if (noted === 'paused' && (row === null || row.stage === 'queued'))

@@ -137,18 +137,21 @@ describe('the normal time of a payment', () => {
   const sandbox = { ...rails, PIS_SANDBOX_RAIL_DELAY_MS: 300, PIS_ENVIRONMENT: 'sandbox' } as const;
   const production = { ...rails, PIS_ENVIRONMENT: 'production' } as const;
 
+  const fromMs = Date.parse('2026-11-27T17:00:00.000Z');
+
   it('is two seconds and the simulated delay in the sandbox', () => {
-    expect(confirmationTimeoutMs(sandbox, 'ACH')).toBe(2_300);
+    expect(confirmationTimeoutMs(sandbox, 'ACH', fromMs)).toBe(2_300);
   });
 
   it('is the rail’s own in production', () => {
-    expect(confirmationTimeoutMs(production, 'ACH')).toBe(48 * 3_600_000);
-    expect(confirmationTimeoutMs(production, 'RTP')).toBe(60_000);
+    // From noon of a Friday in New York to the end of Tuesday.
+    expect(confirmationTimeoutMs(production, 'ACH', fromMs)).toBe(108 * 3_600_000);
+    expect(confirmationTimeoutMs(production, 'RTP', fromMs)).toBe(60_000);
   });
 
   it('is the configured time in both environments', () => {
     const set = { PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 77 };
-    expect(confirmationTimeoutMs({ ...sandbox, ...set }, 'ACH')).toBe(77);
-    expect(confirmationTimeoutMs({ ...production, ...set }, 'SWIFT')).toBe(77);
+    expect(confirmationTimeoutMs({ ...sandbox, ...set }, 'ACH', fromMs)).toBe(77);
+    expect(confirmationTimeoutMs({ ...production, ...set }, 'SWIFT', fromMs)).toBe(77);
   });
 });

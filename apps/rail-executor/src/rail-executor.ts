@@ -92,13 +92,20 @@ const stopLimitMs = 2_000;
 /** "The normal time" of the sandbox, beyond the bank's own delay (rule sandbox-19). */
 const sandboxNormalTimeMs = 2_000;
 
-/** After how long without a confirmation a payment is FAILED_IN_FLIGHT, milliseconds. */
-export function confirmationTimeoutMs(config: RailExecutorConfig, rail: PaymentRail): number {
+/**
+ * After how long without a confirmation a payment is FAILED_IN_FLIGHT, milliseconds.
+ * @param fromMs when the bank gets the transfer, milliseconds since the epoch
+ */
+export function confirmationTimeoutMs(
+  config: RailExecutorConfig,
+  rail: PaymentRail,
+  fromMs: number,
+): number {
   if (config.PIS_RAIL_CONFIRMATION_TIMEOUT_MS !== undefined)
     return config.PIS_RAIL_CONFIRMATION_TIMEOUT_MS;
   if (config.PIS_ENVIRONMENT === 'sandbox')
     return sandboxNormalTimeMs + config.PIS_SANDBOX_RAIL_DELAY_MS;
-  return normalTimeMs[rail];
+  return normalTimeMs(rail, fromMs);
 }
 
 export class RailExecutor {
@@ -141,7 +148,7 @@ export class RailExecutor {
       directory,
       reviewDelayMs: config.PIS_SANDBOX_RAIL_DELAY_MS,
       logger,
-      confirmationTimeoutMs: (rail) => confirmationTimeoutMs(config, rail),
+      confirmationTimeoutMs: (rail, fromMs) => confirmationTimeoutMs(config, rail, fromMs),
       clock,
     });
     this.activity = new Activity(busyForMs, () => {

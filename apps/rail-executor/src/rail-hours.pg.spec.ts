@@ -30,7 +30,7 @@ const executorOver = (rail: PaymentRail, changes: Partial<BankConnection> = {}) 
   return world.executor({
     banks: [{ name: 'production', rails: [rail], connection, opensAt }],
     clock: () => nowMs,
-    config: { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: normalTimeMs[rail] },
+    config: { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: normalTimeMs(rail, nowMs) },
   });
 };
 const waitsForMs = async ({ paymentId }: QueuedMessage) => {
@@ -100,5 +100,5 @@ it('the time for the confirmation counts from the hand-over', async () => {
     [message.paymentId],
   );
   expect(Date.parse(statusAt)).toBeLessThanOrEqual(Date.now());
-  expect(rows[0]?.in_ms).toBeGreaterThan(normalTimeMs.FEDWIRE - 600_000);
+  expect(rows[0]?.in_ms).toBeGreaterThan(normalTimeMs('FEDWIRE', nowMs) - 600_000);
 });

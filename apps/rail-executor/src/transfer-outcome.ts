@@ -40,7 +40,11 @@ export interface TransferOutcomeOptions {
   /** Tells staff that the bank still holds a payment, or never said what became of it. Safe to repeat. */
   readonly tellStaff: (paymentId: string, kind: 'held' | 'unanswered') => Promise<void>;
   readonly logger: Logger;
-  readonly confirmationTimeoutMs: (rail: PaymentRail) => number;
+  /**
+   * The normal time of a rail for what the bank gets at this time, milliseconds since the epoch. A payment without a
+   * confirmation in it is overdue.
+   */
+  readonly confirmationTimeoutMs: (rail: PaymentRail, fromMs: number) => number;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -172,9 +176,15 @@ export class TransferOutcome {
     }
   }
 
-  /** Milliseconds until a PROCESSING payment is overdue; 0 or less when it is. */
-  readonly overdueInMs = ({ statusAt, paymentRail }: Payment): number =>
-    Date.parse(statusAt) + this.options.confirmationTimeoutMs(paymentRail) - this.options.clock();
+  /**
+   * Milliseconds until a PROCESSING payment is overdue; 0 or less when it is.
+   * @param sentAtMs when its connection sends it, milliseconds since the epoch: the time counts from then if it is later than the claim
+   */
+  readonly overdueInMs = ({ statusAt, paymentRail }: Payment, sentAtMs = 0): number => {
+    const { confirmationTimeoutMs, clock } = this.options;
+    const fromMs = Math.max(Date.parse(statusAt), sentAtMs);
+    return fromMs + confirmationTimeoutMs(paymentRail, fromMs) - clock();
+  };
 
   /** @throws BankUnavailable when its connection is not configured */
   private bankOf({ state }: LoadedTransfer): BankConnection {

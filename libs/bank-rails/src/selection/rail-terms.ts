@@ -1,5 +1,7 @@
 /** What each rail takes, and how long it normally needs. */
 import type { PaymentRail } from '@pis/domain';
+import { bankingDayAfter } from '../calendar/banking-days.js';
+import { daysAfter, easternTime, instantOf } from '../calendar/eastern-time.js';
 
 const dollarsMinor = 100;
 
@@ -35,16 +37,28 @@ export const needsAddress = {
 const secondMs = 1000;
 const hourMs = 3600 * secondMs;
 
+type NormalTime = { readonly ms: number } | { readonly bankingDays: number };
+
 /**
- * The normal time of each rail, milliseconds from submission to confirmation: PROCESSING becomes
- * FAILED_IN_FLIGHT after it (rule transition-11). ACH: two banking days (the Nacha
- * rules settle a standard entry within them). RTP and FedNow answer within seconds; a minute covers
- * the networks' own timeouts. Fedwire settles the same day. SWIFT: two days for correspondents.
+ * RTP and FedNow answer within seconds; a minute covers the networks' own timeouts. Fedwire settles the same day. The Nacha
+ * rules settle a standard ACH entry within two banking days, and correspondents take as long for a SWIFT payment.
  */
-export const normalTimeMs = {
-  ACH: 48 * hourMs,
-  FEDNOW: 60 * secondMs,
-  RTP: 60 * secondMs,
-  FEDWIRE: 4 * hourMs,
-  SWIFT: 48 * hourMs,
-} as const satisfies Record<PaymentRail, number>;
+const normalTimes = {
+  ACH: { bankingDays: 2 },
+  FEDNOW: { ms: 60 * secondMs },
+  RTP: { ms: 60 * secondMs },
+  FEDWIRE: { ms: 4 * hourMs },
+  SWIFT: { bankingDays: 2 },
+} as const satisfies Record<PaymentRail, NormalTime>;
+
+/**
+ * The normal time of a rail, milliseconds from submission to confirmation: PROCESSING becomes FAILED_IN_FLIGHT after it
+ * (rule transition-11). Banking days end at midnight in New York, so it is longer over a weekend or a holiday.
+ * @param fromMs when the bank gets the transfer, milliseconds since 1970
+ */
+export function normalTimeMs(rail: PaymentRail, fromMs: number): number {
+  const time: NormalTime = normalTimes[rail];
+  if ('ms' in time) return time.ms;
+  const last = bankingDayAfter(easternTime(fromMs).date, time.bankingDays);
+  return instantOf(daysAfter(last, 1), '00:00') - fromMs;
+}
