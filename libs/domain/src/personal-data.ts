@@ -210,7 +210,9 @@ const paymentEvents: PrivacyOf<PaymentEvent> = {
   PaymentFailed: { parts: { failureCode: 'open', failureMessage: 'open', failureReason: 'open' } },
   PaymentFailedInFlight: { parts: { failureReason: 'open' } },
   PaymentBlocked: { parts: blockFindings },
-  PaymentReturned: { parts: { returnReasonCode: 'open', returnReference: 'open' } },
+  PaymentReturned: {
+    parts: { returnReasonCode: 'open', returnReference: 'open', returnedAmountMinor: 'open' },
+  },
   PaymentCanceled: { parts: {} },
   // Sealed by the connection to the bank.
   PaymentCorrected: { parts: { changeCode: 'open', corrected: 'open' } },

@@ -131,6 +131,31 @@ describe('movements', () => {
     expect(await movementsReached(pool)).toBe(await store.lastPosition());
   });
 
+  it('a return of less than was sent is a movement of what came back, also after a rebuild', async () => {
+    const paymentId = randomUUID();
+    const details = owned({ paymentId, amountMinor: 12_345, paymentRail: 'SWIFT' });
+    const { queued, processing, completed } = paymentEvents;
+    await append(paymentId, { ...queued, data: details }, processing, completed);
+    await caughtUp();
+    await append(paymentId, {
+      ...{ type: 'PaymentReturned', at: '2026-12-01T10:00:00.000Z' },
+      data: { returnReasonCode: null, returnReference: 'RTR1', returnedAmountMinor: 12_000 },
+    });
+    await caughtUp();
+    const both = [
+      { kind: 'transfer', side: 'debit', amountMinor: 12_345 },
+      { kind: 'return', side: 'credit', amountMinor: 12_000, reference: 'RTR1' },
+    ];
+    expect(await read()).toMatchObject(both);
+    await rebuildProjection('movements', { store, pool });
+    expect(await read()).toMatchObject(both);
+    const { rows } = await pool.query(
+      'SELECT amount_minor, returned_amount_minor FROM transfers WHERE transfer_id = $1',
+      [paymentId],
+    );
+    expect(rows).toEqual([{ amount_minor: '12345', returned_amount_minor: '12000' }]);
+  });
+
   it('are never those of another organization', async () => {
     const paymentId = await returnedPayment();
     const other = randomUUID();

@@ -1,6 +1,6 @@
 /**
  * Movements: what moved on the accounts of originators. A transfer that completes is one movement, and its return
- * is an opposite one at the time of the return, however much later. Nothing else moves money.
+ * is an opposite one at the time of the return, however much later, of what came back. Nothing else moves money.
  *
  * The row of a transfer says what its movements are. They are written when its row has the fact, in the same
  * transaction. The ID of a movement derives from the transfer's, so a fact that is read twice is one movement.
@@ -46,6 +46,8 @@ export type TransferRow = {
   readonly completedPosition: string | null;
   readonly returnReference: string | null;
   readonly returnReasonCode: string | null;
+  /** A text when it was read from the table. Null: the whole amount came back, or nothing has. */
+  readonly returnedAmountMinor: number | string | null;
   readonly returnedAt: string | null;
   readonly returnedPosition: string | null;
   readonly revision: number;
@@ -70,6 +72,7 @@ function begun(owner: TransferOwner, details: PaymentDetails, amountMinor: numbe
     completedPosition: null,
     returnReference: null,
     returnReasonCode: null,
+    returnedAmountMinor: null,
     returnedAt: null,
     returnedPosition: null,
   };
@@ -101,6 +104,7 @@ function after(
         ...row,
         returnReference: event.data.returnReference ?? null,
         returnReasonCode: event.data.returnReasonCode,
+        returnedAmountMinor: event.data.returnedAmountMinor ?? null,
         returnedAt: at,
         returnedPosition: position,
       };
@@ -131,6 +135,7 @@ const transfersOf = (owner: TransferOwner): ReadTableDefinition<TransferRow> => 
     completedPosition: 'text',
     returnReference: 'text',
     returnReasonCode: 'text',
+    returnedAmountMinor: 'bigint',
     returnedAt: 'timestamptz(3)',
     returnedPosition: 'text',
     revision: 'integer',
@@ -145,6 +150,7 @@ interface MovementRow {
   readonly transfer: TransferRow;
   readonly kind: MovementKind;
   readonly side: MovementSide;
+  readonly amountMinor: number | string;
   readonly reference: string | null;
   readonly returnReasonCode: string | null;
   readonly at: string;
@@ -169,6 +175,7 @@ function movementsOf({ before, after: transfer }: RowChange<TransferRow>): Movem
       transfer,
       kind: kinds[owner].moved,
       side,
+      amountMinor: transfer.amountMinor,
       reference: transfer.reference,
       returnReasonCode: null,
       at: completedAt,
@@ -179,6 +186,7 @@ function movementsOf({ before, after: transfer }: RowChange<TransferRow>): Movem
       transfer,
       kind: kinds[owner].returned,
       side: opposite[side],
+      amountMinor: transfer.returnedAmountMinor ?? transfer.amountMinor,
       reference: transfer.returnReference,
       returnReasonCode: transfer.returnReasonCode,
       at: returnedAt,
@@ -217,7 +225,7 @@ async function saveMovements(
       ofTransfers.map(({ owner, transferId }) => (owner === 'collection' ? transferId : null)),
       movements.map(({ kind }) => kind),
       movements.map(({ side }) => side),
-      ofTransfers.map(({ amountMinor }) => amountMinor),
+      movements.map(({ amountMinor }) => amountMinor),
       ofTransfers.map(({ rail }) => rail),
       movements.map(({ reference }) => reference),
       movements.map(({ returnReasonCode }) => returnReasonCode),

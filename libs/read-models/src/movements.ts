@@ -24,7 +24,10 @@ export interface Movement {
   readonly collectionId: string | null;
   readonly kind: MovementKind;
   readonly side: MovementSide;
-  /** Positive, minor units. With the processing fee that the payer of a link pays. */
+  /**
+   * Positive, minor units. Of a transfer: with the processing fee that the payer of a link pays. Of a return: what came
+   * back, which is less where banks on the way kept a part.
+   */
   readonly amountMinor: number;
   readonly rail: PaymentRail;
   /** Of a transfer: the reference that it was submitted under. Of a return: the bank's own, null if it gave none. */

@@ -55,24 +55,25 @@ interface Terms {
   readonly owner?: 'payment' | 'collection';
   readonly completed?: boolean;
   readonly returned?: boolean;
+  readonly cameBack?: number;
   readonly organization?: string;
 }
 
 /** A transfer of 12.34 as our tables have it, and as the bank would book it. */
 async function transfer(terms: Terms = {}): Promise<Ours> {
   const { rail = 'RTP', side = 'debit', owner = 'payment', completed = true } = terms;
-  const { returned = false, organization = organizationId } = terms;
+  const { returned = false, organization = organizationId, cameBack = null } = terms;
   const id = randomUUID();
   const reference = railReferenceOf(id);
   const trace = rail === 'ACH' ? String((traces += 1)).padStart(15, '0') : null;
   const place = String(traces).padStart(16, '0');
   await pool.query(
     `INSERT INTO transfers (transfer_id, organization_id, originator_id, owner, side, amount_minor, rail, reference,
-       completed_at, completed_position, returned_at, returned_position, revision)
-     VALUES ($1, $2, $3, $4, $5, 1234, $6, $7, $8, $9, $10, $9, 1)`,
+       completed_at, completed_position, returned_at, returned_position, revision, returned_amount_minor)
+     VALUES ($1, $2, $3, $4, $5, 1234, $6, $7, $8, $9, $10, $9, 1, $11)`,
     [
       ...[id, organization, originatorId, owner, side, rail, reference],
-      ...[completed ? at : null, place, returned ? at : null],
+      ...[completed ? at : null, place, returned ? at : null, cameBack],
     ],
   );
   if (completed) await movement(id, owner, false);
@@ -83,17 +84,15 @@ async function transfer(terms: Terms = {}): Promise<Ours> {
        VALUES ($1, 'b', $2, $3, 1234, $4, $5, $6)`,
       [reference, returned ? 'returned' : 'accepted', id, individualIdOf(reference), trace, at],
     );
-  return {
-    ...{ id, trace },
-    entry: {
-      bankReference: `B${id.slice(0, 20)}`,
-      reference: trace === null ? reference : individualIdOf(reference),
-      traceNumber: trace,
-      side: owner === 'collection' ? 'credit' : side,
-      amountMinor: 1_234,
-      ...{ status: 'booked', bookedOn: day, rail, isReturn: false, returnReasonCode: null },
-    },
+  const entry: BankEntry = {
+    bankReference: `B${id.slice(0, 20)}`,
+    reference: trace === null ? reference : individualIdOf(reference),
+    traceNumber: trace,
+    side: owner === 'collection' ? 'credit' : side,
+    amountMinor: 1_234,
+    ...{ status: 'booked', bookedOn: day, rail, isReturn: false, returnReasonCode: null },
   };
+  return { id, trace, entry };
 }
 
 async function movement(id: string, owner: string, isReturn: boolean): Promise<void> {
@@ -239,6 +238,16 @@ describe.each(['camt053', 'bai2'] as const)('a file in %s', (format) => {
         { kind: 'missingAtBank', movement: 'transfer', id: second.id, differs: [] },
       ]),
     );
+  });
+
+  it('compares a return with what came back, and the transfer with what was sent', async () => {
+    const short = await transfer({ returned: true, cameBack: 1_200 });
+    const lastWith = async (...back: BankEntry[]) =>
+      (await found([await fileOf(format, [short.entry, ...back])])).findings.at(-1);
+    const same = { ...returnOf(short), amountMinor: 1_200 };
+    expect(await lastWith(same)).toMatchObject({ kind: 'matched', movement: 'return' });
+    expect(await lastWith(returnOf(short))).toMatchObject({ differs: ['amount'] });
+    expect(await lastWith()).toMatchObject({ kind: 'missingAtBank', ours: { amount: 1_200 } });
   });
 
   it('knows a return that the bank does not mark by its side', async () => {

@@ -158,7 +158,8 @@ function bankSide(row: FindingRow, file: string): Finding['bank'] {
  */
 const oursSql = `
   SELECT t.transfer_id, t.owner, t.organization_id, t.originator_id, t.reference AS our_reference,
-         t.rail AS our_rail, t.amount_minor AS our_amount, t.completed_at, t.returned_at,
+         t.rail AS our_rail, t.amount_minor AS sent_amount,
+         coalesce(t.returned_amount_minor, t.amount_minor) AS returned_amount, t.completed_at, t.returned_at,
          CASE WHEN t.owner = 'collection' THEN 'credit' ELSE t.side END AS transfer_side,
          coalesce(p.status, CASE WHEN t.returned_at IS NOT NULL THEN 'RETURNED'
                                  WHEN t.completed_at IS NOT NULL THEN 'COMPLETED' ELSE 'OPEN' END) AS our_status,
@@ -176,12 +177,13 @@ const opposite = (side: string) => `CASE ${side} WHEN 'credit' THEN 'debit' ELSE
 
 const entriesSql = `
   WITH told AS (
-    SELECT e.*, o.owner, o.organization_id, o.originator_id, o.our_reference, o.our_rail, o.our_amount,
-           o.our_status, o.our_code, o.acknowledgement, o.completed_at, o.returned_at, o.transfer_side
+    SELECT e.*, o.owner, o.organization_id, o.originator_id, o.our_reference, o.our_rail, o.sent_amount,
+           o.returned_amount, o.our_status, o.our_code, o.acknowledgement, o.completed_at, o.returned_at, o.transfer_side
       FROM statement_entries e LEFT JOIN (${oursSql}) o ON o.transfer_id = e.transfer_id
   ), ranked AS (
     SELECT told.*,
            CASE WHEN is_return THEN ${opposite('transfer_side')} ELSE transfer_side END AS our_side,
+           CASE WHEN is_return THEN returned_amount ELSE sent_amount END AS our_amount,
            CASE WHEN is_return THEN returned_at ELSE completed_at END AS at,
            row_number() OVER (
              PARTITION BY transfer_id, is_return, status, CASE owner WHEN 'collection' THEN side END
@@ -242,7 +244,8 @@ const missingSql = `
   SELECT 'missingAtBank' AS kind, ARRAY[]::text[] AS differs, w.is_return, o.transfer_id, o.owner,
          o.organization_id, o.originator_id, o.our_reference, o.our_rail,
          CASE WHEN w.is_return THEN ${opposite('o.transfer_side')} ELSE o.transfer_side END AS our_side,
-         o.our_amount, o.our_status, CASE WHEN w.is_return THEN o.our_code END AS our_code, o.acknowledgement,
+         CASE WHEN w.is_return THEN o.returned_amount ELSE o.sent_amount END AS our_amount,
+         o.our_status, CASE WHEN w.is_return THEN o.our_code END AS our_code, o.acknowledgement,
          CASE WHEN w.is_movement THEN w.at END AS at, NULL AS file
     FROM ours w JOIN (${oursSql}) o ON o.transfer_id = w.transfer_id
    WHERE (w.is_movement OR o.completed_at IS NULL)

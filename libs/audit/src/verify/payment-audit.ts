@@ -10,7 +10,7 @@ import type { EventReading } from './stored-event.js';
 import { framesOf, type StateReader } from './state-file.js';
 import type { StreamTable } from './stream-table.js';
 
-/** Minor units. */
+/** Minor units: the amounts of payments, also of those of which less came back. */
 export interface MoneyOfOriginator {
   completed: number;
   returned: number;
@@ -55,6 +55,7 @@ export class PaymentAudit {
       found.push(...this.#takeTerms(row, data));
       if (from === null) found.push(...identityOf(name, reading));
     }
+    if (event.type === 'PaymentReturned') found.push(...this.#partOf(row, data));
     if (event.type !== 'PaymentAwaitingConfirmation') this.#waiting.delete(row);
     if (transition.to !== null) this.#moveTo(row, transition.to);
     return found;
@@ -120,6 +121,17 @@ export class PaymentAudit {
       ...changed.map((field) => `${field} has changed since the first event`),
       ...(isAmount ? [] : ['amountMinor is no positive integer']),
     ];
+  }
+
+  /** A return names an amount only where less came back than was sent, and then something did. */
+  #partOf(row: number, { returnedAmountMinor }: JsonObject): string[] {
+    if (returnedAmountMinor === undefined) return [];
+    const amountMinor = Number(returnedAmountMinor);
+    const isPart =
+      Number.isSafeInteger(returnedAmountMinor) &&
+      amountMinor >= 1 &&
+      amountMinor < this.streams.amountMinor(row);
+    return isPart ? [] : ['returnedAmountMinor is no part of the amount'];
   }
 
   #numberOf(originatorId: unknown): number {

@@ -125,6 +125,19 @@ it('money that moves twice does not balance for its originator', async () => {
   ]);
 });
 
+it.each([
+  [124_999, []],
+  [1, []],
+  [0, ['returnedAmountMinor is no part of the amount']],
+  [125_000, ['returnedAmountMinor is no part of the amount']],
+  [0.5, ['returnedAmountMinor is no part of the amount']],
+])('a return of %d cents of 125,000 leads to the findings %j', async (cents, found) => {
+  const data = { ...returned.data, returnedAmountMinor: cents };
+  const events = [processing, completed, { ...returned, data }];
+  await append(paymentId, [{ ...queued, data: details }, ...events]);
+  expect(await differences()).toEqual(found);
+});
+
 it('an amount that changes over the life of a payment is found', async () => {
   const link = { ...awaiting, data: { ...awaiting.data, paymentId: ids.payment } };
   const data = { ...queuedFromLink.data, paymentId: ids.payment, amountMinor: 999 };

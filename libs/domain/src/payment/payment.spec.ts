@@ -52,6 +52,8 @@ describe('creating a payment', () => {
       failureMessage: null,
       failureReason: null,
       returnReasonCode: null,
+      returnReference: null,
+      returnedAmountMinor: null,
       railReference: null,
       claimedAt: null,
       connection: null,
@@ -305,6 +307,56 @@ describe('a returned payment', () => {
       returnedAt: later,
       completedAt: at,
       failureReason: null,
+    });
+  });
+
+  it.each([
+    ['SWIFT', 124_999, { returnedAmountMinor: 124_999 }],
+    ['SWIFT', 1, { returnedAmountMinor: 1 }],
+    ['SWIFT', 125_000, {}],
+    ['ACH', 125_000, {}],
+  ] as const)('over %s, of which %i cents of 125,000 came back', (paymentRail, cents, recorded) => {
+    const sent: PaymentEvent = { ...queued, data: paymentExample({ paymentRail }) };
+    const named = { returnReasonCode: null, returnReference: 'bank-7' };
+    const then = given(payment, sent, processing, completed).when({
+      type: 'ReturnPayment',
+      at: later,
+      data: { ...named, returnedAmountMinor: cents },
+    });
+    then.then({ type: 'PaymentReturned', at: later, data: { ...named, ...recorded } });
+    expect(then.state()).toMatchObject({
+      amountMinor: 125_000,
+      returnReference: 'bank-7',
+      returnedAmountMinor: cents === 125_000 ? null : cents,
+    });
+  });
+
+  it.each([
+    ['SWIFT', 0],
+    ['SWIFT', -1],
+    ['SWIFT', 0.5],
+    ['SWIFT', Number.NaN],
+    ['SWIFT', 125_001],
+    ['ACH', 124_999],
+    ['FEDWIRE', 124_999],
+    ['RTP', 124_999],
+    ['FEDNOW', 124_999],
+  ] as const)('over %s never comes back as %d cents of 125,000', (paymentRail, cents) => {
+    const sent: PaymentEvent = { ...queued, data: paymentExample({ paymentRail }) };
+    given(payment, sent, processing, completed)
+      .when({
+        type: 'ReturnPayment',
+        at: later,
+        data: { returnReasonCode: null, returnedAmountMinor: cents },
+      })
+      .thenRefused('AMOUNT_OUT_OF_RANGE');
+  });
+
+  it('of an older event came back whole', () => {
+    expect(stateOf(queued, processing, completed, events.returned)).toMatchObject({
+      status: 'RETURNED',
+      returnReference: null,
+      returnedAmountMinor: null,
     });
   });
 

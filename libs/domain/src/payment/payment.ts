@@ -28,10 +28,12 @@ import {
   linkExpiryOf,
   type PaymentLink,
   type PaymentLinkRequest,
+  transferAmountMinor,
   withLink,
 } from './payment-link.js';
 import type { PaymentRail, RailDecision } from './payment-rail.js';
 import {
+  canComeBack,
   correctionsMax,
   type FailureCode,
   failureOf,
@@ -135,6 +137,10 @@ export interface Payment extends PaymentDetails {
   readonly failureMessage: string | null;
   readonly failureReason: string | null;
   readonly returnReasonCode: string | null;
+  /** The bank's own, of the return; null without one. */
+  readonly returnReference: string | null;
+  /** Null before a return, and when the whole transfer came back. */
+  readonly returnedAmountMinor: number | null;
   readonly railReference: string | null;
   /** When it became PROCESSING; null before that. */
   readonly claimedAt: string | null;
@@ -166,6 +172,8 @@ function created(details: PaymentDetails, at: string, status: PaymentStatus): Pa
     returnedAt: null,
     canceledAt: null,
     returnReasonCode: null,
+    returnReference: null,
+    returnedAmountMinor: null,
     railReference: null,
     claimedAt: null,
     connection: null,
@@ -199,9 +207,11 @@ function evolve(state: PaymentState, event: PaymentEvent): PaymentState {
     case 'PaymentFailed':
     case 'PaymentFailedInFlight':
       return { ...next, ...event.data, failedAt: event.at };
-    case 'PaymentReturned':
-      // The reference is the movement's, not the payment's: nothing is decided by it.
-      return { ...next, returnReasonCode: event.data.returnReasonCode, returnedAt: event.at };
+    case 'PaymentReturned': {
+      const { returnReasonCode, returnReference = null, returnedAmountMinor = null } = event.data;
+      const returned = { returnReasonCode, returnReference, returnedAmountMinor };
+      return { ...next, ...returned, returnedAt: event.at };
+    }
     case 'PaymentCanceled':
       return { ...next, canceledAt: event.at };
     case 'PaymentBlocked':
@@ -326,7 +336,7 @@ function decide(
     case 'FailPaymentInFlight':
       return [{ type: 'PaymentFailedInFlight', at, data: command.data }];
     case 'ReturnPayment':
-      return [{ type: 'PaymentReturned', at, data: command.data }];
+      return returned(command, state);
     case 'CorrectPayment': {
       const { corrected } = command.data;
       if (state.corrections.some((known) => known.corrected === corrected)) return [];
@@ -340,6 +350,21 @@ function decide(
     default:
       return unreachable(command);
   }
+}
+
+/** The event names an amount only where it is less than what was sent. */
+function returned(
+  { at, data }: Extract<PaymentCommand, { type: 'ReturnPayment' }>,
+  state: Payment,
+): Decision<PaymentEvent, PaymentRefusal> {
+  const { returnedAmountMinor, ...whole } = data;
+  const sentAmountMinor = transferAmountMinor(state);
+  if (returnedAmountMinor === undefined || returnedAmountMinor === sentAmountMinor)
+    return [{ type: 'PaymentReturned', at, data: whole }];
+  const { paymentRail } = state;
+  return canComeBack(returnedAmountMinor, { paymentRail, sentAmountMinor })
+    ? [{ type: 'PaymentReturned', at, data }]
+    : { refused: 'AMOUNT_OUT_OF_RANGE' };
 }
 
 /** What is asked for is not recorded before it was answered: not the account on file, nor its address. */
