@@ -141,6 +141,7 @@ function notificationOf(report: PublishedReport): BankNotification[] {
       type,
       returnReasonCode: type === 'returned' ? code : null,
       returnReference: type === 'returned' ? `return-${sequence}` : null,
+      returnedAmount: null,
       rejection: type === 'rejected' ? rejectionOf(code) : null,
       correction: null,
       at: dueAt.toISOString(),

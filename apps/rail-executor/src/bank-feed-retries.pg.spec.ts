@@ -184,6 +184,7 @@ describe('a notification that contradicts its payment', () => {
         type,
         returnReasonCode: null,
         returnReference: null,
+        returnedAmount: null,
         rejection: null,
         correction: null,
         at: new Date().toISOString(),

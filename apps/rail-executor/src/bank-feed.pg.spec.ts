@@ -166,6 +166,7 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
           const none = {
             returnReasonCode: null,
             returnReference: null,
+            returnedAmount: null,
             rejection: null,
             correction: null,
           };

@@ -31,7 +31,8 @@ const correction = { changeCode: 'C01', corrected: 'v2.sealed' };
 function reporting(reports: readonly Partial<BankNotification>[]): BankConnection {
   const notifications = reports.map((report, index) => ({
     ...{ reference: '', type: 'confirmed' as const, at: new Date().toISOString() },
-    ...{ returnReasonCode: null, returnReference: null, rejection: null, correction: null },
+    ...{ returnReasonCode: null, returnReference: null, returnedAmount: null },
+    ...{ rejection: null, correction: null },
     ...report,
     sequence: `${index + 1}`,
   }));

@@ -24,6 +24,7 @@ const notification = (sequence: string): BankNotification => ({
   type: 'confirmed',
   returnReasonCode: null,
   returnReference: null,
+  returnedAmount: null,
   rejection: null,
   correction: null,
   at: '2026-11-28T12:00:00.000Z',

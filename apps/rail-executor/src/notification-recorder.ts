@@ -22,10 +22,13 @@ import {
 } from '@pis/commands';
 import {
   actsFrom,
+  canComeBack,
   finalStatuses,
   type Payment,
   type PaymentCommand,
+  type PaymentReturn,
   type PaymentStatus,
+  transferAmountMinor,
   unreachable,
 } from '@pis/domain';
 import { isTransient } from '@pis/postgres';
@@ -156,10 +159,9 @@ type Readable = BankNotification & { readonly type: Exclude<BankNotificationType
  * The commands that a notification leads to in the payment's status; none when it is already recorded.
  * @throws Unfit
  */
-function commandsFor(
-  { type, reference, returnReasonCode, returnReference, rejection, correction }: Readable,
-  { status, railReference }: Payment,
-): readonly PaymentCommand[] {
+function commandsFor(notification: Readable, payment: Payment): readonly PaymentCommand[] {
+  const { type, reference, rejection, correction } = notification;
+  const { status, railReference } = payment;
   // The claim may be recorded and not visible yet.
   const isBeforeClaim = status === 'QUEUED' || status === 'AWAITING_CONFIRMATION';
   if (railReference !== reference)
@@ -173,12 +175,11 @@ function commandsFor(
       if (status === 'COMPLETED' || status === 'RETURNED') return [];
       break;
     case 'returned': {
-      const named = returnReference === null ? {} : { returnReference };
-      const data = { returnReasonCode, ...named };
+      if (status === 'RETURNED') return returnedBefore(notification, payment);
+      const data = returnOf(notification, payment);
       const giveBack: PaymentCommand = { type: 'ReturnPayment', at, data };
       if (unsettled) return [complete, giveBack];
       if (status === 'COMPLETED') return [giveBack];
-      if (status === 'RETURNED') return [];
       break;
     }
     case 'rejected':
@@ -197,6 +198,43 @@ function commandsFor(
       return unreachable(type);
   }
   throw new Unfit(`${type}, but the payment is ${status}`, true);
+}
+
+/** @throws Unfit for an amount that cannot be of this payment */
+function returnOf(
+  { returnReasonCode, returnReference, returnedAmount }: Readable,
+  payment: Payment,
+): PaymentReturn {
+  const named = { returnReasonCode, ...(returnReference !== null && { returnReference }) };
+  if (returnedAmount === null) return named;
+  const { amountMinor: returnedAmountMinor, currencyCode } = returnedAmount;
+  const { paymentRail } = payment;
+  if (currencyCode !== payment.currencyCode)
+    throw new Unfit(`a return in ${currencyCode} of a payment in ${payment.currencyCode}`, true);
+  const sentAmountMinor = transferAmountMinor(payment);
+  if (!canComeBack(returnedAmountMinor, { paymentRail, sentAmountMinor }))
+    throw new Unfit(
+      `a return of ${returnedAmountMinor} over ${paymentRail}, which moved ${sentAmountMinor} (minor units)`,
+      true,
+    );
+  return { ...named, returnedAmountMinor };
+}
+
+/**
+ * A bank that names the amount may return the rest under another reference. The payment is RETURNED once, so staff must
+ * see the second one. @throws Unfit for it
+ */
+function returnedBefore(
+  { returnReference, returnedAmount }: Readable,
+  payment: Payment,
+): readonly PaymentCommand[] {
+  const isOther =
+    returnedAmount !== null &&
+    payment.returnReference !== null &&
+    payment.returnReference !== returnReference;
+  if (isOther)
+    throw new Unfit(`another return, ${returnReference}, after ${payment.returnReference}`, true);
+  return [];
 }
 
 /** Nothing more is asked of the bank. */

@@ -225,25 +225,35 @@ interface NotificationRow {
 }
 
 /** What only some types of notifications have. */
-type Detail = Pick<BankNotification, 'rejection' | 'correction' | 'returnReference'>;
+type Detail = Pick<
+  BankNotification,
+  'rejection' | 'correction' | 'returnReference' | 'returnedAmount'
+>;
 
 /** A replacer: PostgreSQL's jsonb refuses NUL and halves of surrogate pairs. */
 function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
 }
 
-function detailOf({ rejection, correction, returnReference }: Detail): string | null {
-  return rejection === null && correction === null && returnReference === null
+function detailOf({
+  rejection,
+  correction,
+  returnReference,
+  returnedAmount,
+}: Detail): string | null {
+  const detail = { rejection, correction, returnReference, returnedAmount };
+  return Object.values(detail).every((value) => value === null)
     ? null
-    : JSON.stringify({ rejection, correction, returnReference }, storable);
+    : JSON.stringify(detail, storable);
 }
 
 function notificationOf(row: NotificationRow): BankNotification {
   const { sequence, reference, type, return_reason_code: returnReasonCode, at } = row;
-  const { rejection = null, correction = null, returnReference = null } = row.detail ?? {};
+  const { rejection = null, correction = null } = row.detail ?? {};
+  const { returnReference = null, returnedAmount = null } = row.detail ?? {};
   return {
-    ...{ sequence, reference, type, returnReasonCode, returnReference, rejection, correction },
-    at: at.toISOString(),
+    ...{ sequence, reference, type, returnReasonCode, returnReference, returnedAmount },
+    ...{ rejection, correction, at: at.toISOString() },
   };
 }
 

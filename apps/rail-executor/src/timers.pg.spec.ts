@@ -153,6 +153,7 @@ describe('the deadline loop', () => {
     const unsaid = {
       returnReasonCode: null,
       returnReference: null,
+      returnedAmount: null,
       rejection: null,
       correction: null,
     };

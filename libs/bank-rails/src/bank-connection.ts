@@ -163,6 +163,13 @@ export function correctionPlace(connection: string, reference: string): string {
   return `ach-correction/${connection}/${reference}`;
 }
 
+/** What came back of a transfer, as the bank says it. */
+export interface ReturnedAmount {
+  /** Minor units. */
+  readonly amountMinor: number;
+  readonly currencyCode: string;
+}
+
 export interface BankNotification {
   /** Its position in the feed, an opaque cursor: `after: sequence` continues behind it. */
   readonly sequence: string;
@@ -173,6 +180,8 @@ export interface BankNotification {
   readonly returnReasonCode: string | null;
   /** Of a return, when the bank names one: see PaymentReturn of the domain. Otherwise null. */
   readonly returnReference: string | null;
+  /** Of a return, when the bank names it. Null: the whole transfer came back. */
+  readonly returnedAmount: ReturnedAmount | null;
   /** Of a rejection, when the bank says why; otherwise null. */
   readonly rejection: RailRejection | null;
   /** Of a correction; otherwise null. */

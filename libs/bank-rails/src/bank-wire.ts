@@ -129,6 +129,10 @@ const notification = z.object({
     .nullable()
     // It only helps to find the movement in the bank's books: the return counts without it.
     .catch(null),
+  returnedAmount: z
+    .object({ amountMinor: z.number(), currencyCode: z.string() })
+    .nullable()
+    .default(null),
   rejection: railRejectionSchema.nullable().default(null),
   correction: bankCorrectionSchema.nullable().default(null),
   at: z.iso.datetime({ precision: 3 }),
@@ -142,6 +146,7 @@ const unreadableNotification = z
     type: 'unreadable' as const,
     returnReasonCode: null,
     returnReference: null,
+    returnedAmount: null,
     rejection: null,
     correction: null,
     at: new Date().toISOString(),

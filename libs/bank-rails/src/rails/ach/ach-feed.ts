@@ -134,6 +134,8 @@ function notificationOf(row: FeedRow): BankNotification {
     type: row.type,
     returnReasonCode: row.return_reason_code,
     returnReference: row.return_reference,
+    // An entry is returned whole.
+    returnedAmount: null,
     rejection: row.rejection,
     correction: changeCode === null || corrected === null ? null : { changeCode, corrected },
     at: row.at.toISOString(),

@@ -11,7 +11,7 @@ import { uetrOf } from './identifiers.js';
 import type { IsoBankOptions } from './iso-bank.js';
 import { settleIsoTransfer } from './iso-by-hand.js';
 import { IsoTransfers } from './iso-transfers.js';
-import type { StatusReport } from './messages.js';
+import type { IsoRail, PaymentReturn, StatusReport } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { isoConnection } from './testing/iso-connection.js';
@@ -45,6 +45,13 @@ function connect(changes: Partial<IsoBankOptions> = {}): BankConnection {
 }
 
 const payment = (ending: string) => ({ ...instructionEnding(ending), rail: 'FEDNOW' as const });
+
+function returnOf(reference: string, rail: IsoRail): PaymentReturn {
+  const sample = sampleMessages(rail).find((message) => message.type === 'pacs.004');
+  if (sample?.type !== 'pacs.004') throw new Error('there is no sample of a return');
+  const original = { ...sample.original, endToEndId: reference, uetr: uetrOf(reference) };
+  return { ...sample, original };
+}
 
 /** The bank's report about the transfer, in its inbox. */
 function deliver(reference: string, changes: Partial<StatusReport> = {}): void {
@@ -136,41 +143,52 @@ it('sends nothing that staff found in the books of the bank after a restore, and
   expect(bank.received).toEqual([]);
 
   deliver(reference, { status: 'ACSC' });
-  const returned = sampleMessages('FEDNOW').find(({ type }) => type === 'pacs.004');
-  if (returned?.type !== 'pacs.004') throw new Error('there is no sample of a return');
-  const original = { ...returned.original, endToEndId: reference, uetr: uetrOf(reference) };
-  bank.deliver(bank.write({ ...returned, original }));
+  bank.deliver(bank.write(returnOf(reference, 'FEDNOW')));
   const { notifications } = await connection.notifications({ after: '', max: 10 });
-  expect(notifications.map(({ type, ...one }) => [type, one.reference])).toEqual([
-    ['unreadable', expect.stringMatching(/^ISO message /)],
-    ['returned', reference],
+  expect(notifications).toMatchObject([
+    { type: 'unreadable', reference: expect.stringMatching(/^ISO message /) as string },
+    // The payment's own amount decides: the row has none.
+    {
+      type: 'returned',
+      reference,
+      returnedAmount: { amountMinor: 1_234_567, currencyCode: 'USD' },
+    },
   ]);
 });
 
+/** Cents. */
+const sentMinor = 12_345;
+
 it.each([
-  ['FEDNOW', 0, 'USD', 'returned'],
-  ['FEDNOW', -1, 'USD', 'unreadable'],
-  ['FEDNOW', 1, 'USD', 'unreadable'],
-  ['FEDNOW', 0, 'EUR', 'unreadable'],
-  ['SWIFT', -1, 'USD', 'returned'],
-  ['SWIFT', 1, 'USD', 'unreadable'],
+  ['FEDNOW', '123.45', 'USD', 'returned'],
+  ['FEDNOW', '123.44', 'USD', 'unreadable'],
+  ['FEDNOW', '123.46', 'USD', 'unreadable'],
+  ['FEDNOW', '123.45', 'EUR', 'unreadable'],
+  ['SWIFT', '123.45', 'USD', 'returned'],
+  ['SWIFT', '123.44', 'USD', 'returned'],
+  ['SWIFT', '0.01', 'USD', 'returned'],
+  ['SWIFT', '123.4000', 'USD', 'returned'],
+  ['SWIFT', '123.449', 'USD', 'unreadable'],
+  ['SWIFT', '123.46', 'USD', 'unreadable'],
+  ['SWIFT', '0.00', 'USD', 'unreadable'],
+  ['SWIFT', '-1.00', 'USD', 'unreadable'],
+  ['SWIFT', '123.44', 'EUR', 'unreadable'],
 ] as const)(
-  'over %s, a return of %i cents more than was sent, in %s, is %s',
-  async (rail, more, currencyCode, type) => {
+  'over %s, a return of %s %s where 123.45 was sent is %s',
+  async (rail, amount, currencyCode, type) => {
     bank = new SmallBank(profileOf(rail), isoSender);
     connection = isoConnection({ pool, keyring, bank, name, rail });
-    const ordinary = instructionEnding('4321', { rail });
+    const ordinary = instructionEnding('4321', { rail, amountMinor: sentMinor });
     const contactAccount = { ...ordinary.contactAccount, swiftCode: 'BOFAUS3N' };
-    const instruction = { ...ordinary, contactAccount };
-    const { reference } = instruction;
-    await connection.submit(instruction);
-    const sample = sampleMessages(rail).find((message) => message.type === 'pacs.004');
-    if (sample?.type !== 'pacs.004') throw new Error('there is no sample of a return');
-    const original = { ...sample.original, endToEndId: reference, uetr: uetrOf(reference) };
-    const returnedAmountMinor = instruction.amountMinor + more;
-    bank.deliver(bank.write({ ...sample, original, returnedAmountMinor, currencyCode }));
+    const { reference } = ordinary;
+    await connection.submit({ ...ordinary, contactAccount });
+    const returned = { ...returnOf(reference, rail), currencyCode };
+    const xml = Buffer.from(bank.write(returned)).toString();
+    bank.deliver(Buffer.from(xml.replaceAll(/(<RtrdI[^>]+>)[^<]+/g, `$1${amount}`)));
     const { notifications } = await connection.notifications({ after: '', max: 10 });
-    expect(notifications.map((one) => one.type)).toEqual([type]);
+    const amountMinor = Math.round(Number(amount) * 100);
+    const returnedAmount = type === 'returned' ? { amountMinor, currencyCode } : null;
+    expect(notifications).toMatchObject([{ type, returnedAmount }]);
   },
 );
 

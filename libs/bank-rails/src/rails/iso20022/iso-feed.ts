@@ -5,12 +5,13 @@
  * or handled, or that is about no transfer of ours, is reported as unreadable and holds nothing up.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { unreachable } from '@pis/domain';
+import { canComeBack, unreachable } from '@pis/domain';
 import { isDataError, isTransient } from '@pis/postgres';
 import type {
   BankNotification,
   BankNotificationPage,
   RailRejection,
+  ReturnedAmount,
 } from '../../bank-connection.js';
 import type { FileArchive } from '../../connections/file-archive.js';
 import {
@@ -181,9 +182,10 @@ export class IsoFeed {
     message: PaymentReturn,
     transfer: IsoTransfer,
   ): Promise<BankNotification> {
-    const { reason, returnId } = message;
+    const { reason, returnId, returnedAmountMinor: amountMinor, currencyCode } = message;
     const { reference, details } = transfer;
-    if (details !== null && !isWholeReturn(message, details)) return unreadable(report, message);
+    // Without details, of a transfer that staff found, the payment's own amount decides.
+    if (details !== null && !isReturnOf(message, details)) return unreadable(report, message);
     await this.options.transfers.settle(transfer, 'accepted');
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
@@ -191,6 +193,7 @@ export class IsoFeed {
     return notification(report, reference, 'returned', {
       returnReasonCode,
       returnReference: returnId,
+      returnedAmount: { amountMinor, currencyCode },
     });
   }
 
@@ -224,15 +227,12 @@ export class IsoFeed {
   }
 }
 
-/** RETURNED says that all of the money is back. Only banks of SWIFT keep charges of what they return. */
-function isWholeReturn(
+function isReturnOf(
   { returnedAmountMinor, currencyCode }: PaymentReturn,
-  { rail, amountMinor, currencyCode: sentCurrencyCode }: IsoTransferDetails,
+  { rail: paymentRail, amountMinor: sentAmountMinor, ...sent }: IsoTransferDetails,
 ): boolean {
-  if (currencyCode !== sentCurrencyCode) return false;
-  return rail === 'SWIFT'
-    ? returnedAmountMinor <= amountMinor
-    : returnedAmountMinor === amountMinor;
+  const isSameCurrency = currencyCode === sent.currencyCode;
+  return isSameCurrency && canComeBack(returnedAmountMinor, { paymentRail, sentAmountMinor });
 }
 
 interface ReadMessage {
@@ -271,6 +271,7 @@ const undated = '1970-01-01T00:00:00.000Z';
 interface Particulars {
   readonly returnReasonCode?: string | null;
   readonly returnReference?: string;
+  readonly returnedAmount?: ReturnedAmount;
   readonly rejection?: RailRejection;
 }
 
@@ -278,11 +279,12 @@ function notification(
   { sequence, at }: Report,
   reference: string,
   type: BankNotification['type'],
-  { returnReasonCode = null, returnReference, rejection }: Particulars = {},
+  { returnReasonCode = null, returnReference, returnedAmount, rejection }: Particulars = {},
 ): BankNotification {
   return {
     ...{ sequence, reference, type, returnReasonCode, at },
     returnReference: returnReference ?? null,
+    returnedAmount: returnedAmount ?? null,
     rejection: rejection ?? null,
     correction: null,
   };
