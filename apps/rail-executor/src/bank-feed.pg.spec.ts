@@ -155,6 +155,47 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
       expect(await world.history(good.paymentId)).toEqual(returned);
     });
 
+    it('is read at once behind a page that may not be the last one', async () => {
+      const message = await world.queue('0502');
+      await handle(world.executor(), message);
+      const { railReference } = await world.payment(message.paymentId);
+      for (let reports = 0; reports < 2; reports += 1)
+        await world.report(railReference ?? '', 'confirmed');
+      const bank: BankConnection = {
+        ...world.bank,
+        notifications: async ({ after }) => {
+          const page = await world.bank.notifications({ after, max: 1 });
+          return { ...page, mayHaveMore: page.notifications.length > 0 };
+        },
+      };
+      const executor = world.executor({ bank });
+      expect(await executor.feedRound()).toBe(0);
+      expect(await executor.feedRound()).toBe(0);
+      expect(await executor.feedRound()).toBeNull();
+      expect(await world.count('rail_notifications')).toBe(0);
+    });
+
+    it('is left with the bank while too many wait to be recorded', async () => {
+      await world.pool.query(
+        `INSERT INTO rail_notified_references (reference, feed, tries, due_at, since)
+         SELECT 'untried' || n, 'bank', 0, 'infinity', now() FROM generate_series(1, 2000) n`,
+      );
+      let asked = 0;
+      const bank: BankConnection = {
+        ...world.bank,
+        notifications: async ({ after }) => {
+          asked += 1;
+          return { notifications: [], cursor: `${after}x`, mayHaveMore: true };
+        },
+      };
+      const executor = world.executor({ bank });
+      expect(await executor.feedRound()).not.toBe(0);
+      expect(asked).toBe(0);
+      await world.pool.query('DELETE FROM rail_notified_references');
+      expect(await executor.feedRound()).toBe(0);
+      expect(asked).toBe(1);
+    });
+
     it('with a reference that no database can store holds up no other', async () => {
       const good = await world.queue('0102');
       await handle(world.executor(), good);

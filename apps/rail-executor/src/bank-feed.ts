@@ -148,7 +148,8 @@ export class BankFeed {
     // A page may say nothing and yet lead on to those behind it.
     if (count === 0 && page.cursor === after) return { count, isFull: false };
     await this.table.keep(page, after);
-    return { count, isFull: count === pageMax && page.cursor !== after };
+    const { mayHaveMore = count === pageMax } = page;
+    return { count, isFull: mayHaveMore && page.cursor !== after };
   }
 
   /**

@@ -194,6 +194,8 @@ export interface BankNotificationPage {
   readonly notifications: readonly BankNotification[];
   /** For the next call; unchanged at the end of the feed. It may move on over what says nothing. */
   readonly cursor: string;
+  /** Whether the next page should be read at once. Absent: if there are `max` notifications on this one. */
+  readonly mayHaveMore?: boolean;
 }
 
 /** Before every notification. */

@@ -5,7 +5,8 @@
  *   POST {base}/messages                     body: the message, application/xml; Message-Id: its MsgId
  *     200, application/xml                   the bank's direct answer
  *     202 or 204                             it answers later, through the inbox
- *   GET {base}/messages?after=CURSOR&max=N   the bank's messages for us: JSON, see inboxPageSchema
+ *   GET {base}/messages?after=CURSOR&max=N   the bank's messages for us: JSON, see inboxPageSchema.
+ *                                          At most N. Behind 16 or more the next ones are asked for at once
  */
 import { z } from 'zod';
 import { type BankMessagePage, inboxPageMax, messageMaxBytes } from './message-transport.js';

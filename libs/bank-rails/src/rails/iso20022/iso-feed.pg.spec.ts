@@ -82,7 +82,7 @@ it('moves on while pages say nothing, and reads what is behind them', async () =
   for (let count = 0; count < silentPages; count += 1) deliver(reference);
   deliver(reference, { status: 'ACSC' });
   const first = await connection.notifications({ after: '', max: 1 });
-  expect(first).toEqual({ notifications: [], cursor: '20' });
+  expect(first).toEqual({ notifications: [], cursor: '20', mayHaveMore: true });
   expect(await connection.notifications({ after: first.cursor, max: 1 })).toMatchObject({
     notifications: [{ type: 'confirmed', reference }],
     cursor: '26',
@@ -94,7 +94,30 @@ it('keeps the place of an inbox whose cursor moves over nothing', async () => {
   expect(await connection.notifications({ after: '', max: 10 })).toEqual({
     notifications: [],
     cursor: 'moved',
+    mayHaveMore: false,
   });
+});
+
+it('is read on at once behind many messages, also when they are fewer than were asked for', async () => {
+  const { reference } = payment('0401');
+  await connection.submit({ ...payment('0401'), reference });
+  // As over HTTPS, where a page must not be too large.
+  const { inbox } = bank;
+  bank.inbox = ({ after, max }) => inbox.call(bank, { after, max: Math.min(max, 64) });
+  for (let count = 0; count < 64 + 16 + 1; count += 1) deliver(reference, { status: 'ACSC' });
+  const lengths: number[] = [];
+  let after = '';
+  for (let isMore = true; isMore; ) {
+    const page = await connection.notifications({ after, max: 200 });
+    lengths.push(page.notifications.length);
+    after = page.cursor;
+    isMore = page.mayHaveMore === true;
+  }
+  expect(lengths).toEqual([64, 17, 0]);
+  // Behind a single message the bank is not asked again.
+  deliver(reference, { status: 'ACSC' });
+  const last = await connection.notifications({ after, max: 200 });
+  expect(last).toMatchObject({ notifications: [{ type: 'confirmed' }], mayHaveMore: false });
 });
 
 it.each(['2026-02-30T10:00:00', '0000-01-01T10:00:00Z', '9999-12-31T23:59:59-01:00'])(

@@ -42,6 +42,12 @@ export interface IsoFeedOptions {
 
 /** Pages that are read in one call while none of their messages says anything. */
 const silentPagesMax = 20;
+/**
+ * A page with this many messages is followed by the next one at once. The bank may have more although it gave fewer than it was
+ * asked for: a transport asks for less, and banks have limits of their own. After each single message that would double the
+ * requests to the bank.
+ */
+const readOnFrom = 16;
 /** Sequences that this process has archived: the end of the inbox is read again with every poll. */
 const archivedMax = 10_000;
 
@@ -64,13 +70,16 @@ export class IsoFeed {
         (await readAll(messages)).map(({ message, read }) => this.readable(message, read)),
       );
       const notifications = all.filter((one) => one !== null);
-      if (notifications.length > 0) return { notifications, cursor };
+      if (notifications.length > 0) {
+        const mayHaveMore = messages.length >= Math.min(max, readOnFrom);
+        return { notifications, cursor, mayHaveMore };
+      }
       const isEnd = messages.length === 0 || cursor === after;
       after = cursor;
-      if (isEnd) break;
+      if (isEnd) return { notifications: [], cursor, mayHaveMore: false };
     }
     // What says nothing was read, too: the next call must not begin with it again.
-    return { notifications: [], cursor: after };
+    return { notifications: [], cursor: after, mayHaveMore: true };
   }
 
   /** A message that cannot be handled must not keep those behind it from being read. */
