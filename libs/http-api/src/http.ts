@@ -183,9 +183,10 @@ function admit(
   reply: FastifyReply,
   { gates }: Side,
 ): Promise<void> | undefined {
-  if (request.is404) throw new ApiError('NOT_FOUND', 'there is no such path');
+  if (request.is404) throw notFoundPath();
   const { operation } = request.routeOptions.config;
   if (operation === undefined || gates === null) return undefined;
+  if (lacksId(request)) throw notFoundPath();
   const { authentication, timeLimit } = gates;
   request.operation = operation;
   const enter = (caller: Caller) => {
@@ -199,6 +200,15 @@ function admit(
   if (caller instanceof Promise) return timeLimit.admission(request, caller.then(enter));
   enter(caller);
   return undefined;
+}
+
+function notFoundPath(): ApiError {
+  return new ApiError('NOT_FOUND', 'there is no such path');
+}
+
+/** The router takes the doubled slash of /v1/payments// as an empty ID. It makes another path. */
+function lacksId({ params }: FastifyRequest): boolean {
+  return Object.values(params as Readonly<Record<string, string>>).includes('');
 }
 
 /**

@@ -1,14 +1,16 @@
 /**
  * The inputs of a declared operation, as parameters of its handler. They are always checked in this
- * order: IDs in the path, Idempotency-Key, then query or body.
+ * order: Idempotency-Key, then IDs in the path, then query or body. The problems of the last two are reported
+ * together.
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { type OperationDeclaration, validate } from '@pis/contracts';
+import { type OperationDeclaration, type Problem, validate, type Validated } from '@pis/contracts';
 import type { FastifyRequest } from 'fastify';
 import type { Caller as ApiCaller } from './authentication.js';
+import { invalid } from './errors.js';
 import { callerOf } from './http.js';
 import { idempotencyKeyIn } from './idempotency-key.js';
-import { accepted, bodyOf, contextOf, type Given, idIn } from './requests.js';
+import { accepted, bodyOf, contextOf, type Given, validId } from './requests.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -116,14 +118,35 @@ function checked(request: FastifyRequest): Checked {
 }
 
 function check(request: FastifyRequest): Checked {
-  const { ids = [], headers } = operationOf(request);
+  const operation = operationOf(request);
+  const { ids = [], headers } = operation;
+  const idempotencyKey =
+    headers === undefined
+      ? ''
+      : idempotencyKeyIn(request.headers['idempotency-key'], request.raw.rawHeaders);
+  const results = ids.map(({ name }) => ({ name, result: validId(request, name) }));
+  const problems = results.flatMap(({ result }) => problemsOf(result));
+  // A handler that is not reached cannot report the rest: rule validation-2.
+  if (problems.length > 0) throw invalid([...problems, ...otherProblems(operation, request)]);
   return {
-    ids: Object.fromEntries(ids.map(({ name }) => [name, idIn(request, name)])),
-    idempotencyKey:
-      headers === undefined
-        ? ''
-        : idempotencyKeyIn(request.headers['idempotency-key'], request.raw.rawHeaders),
+    ids: Object.fromEntries(results.map(({ name, result }) => [name, accepted(result)])),
+    idempotencyKey,
   };
+}
+
+/** What is wrong with the query and the body, as far as their schemas tell. */
+function otherProblems(
+  { query, body }: OperationDeclaration,
+  request: FastifyRequest,
+): readonly Problem[] {
+  return [
+    ...(query === undefined ? [] : problemsOf(validate<unknown>(query, request.query))),
+    ...(body === undefined ? [] : problemsOf(validate<unknown>(body, bodyOf(request)))),
+  ];
+}
+
+function problemsOf(result: Validated<unknown>): readonly Problem[] {
+  return result.ok ? [] : result.problems;
 }
 
 function operationOf({ operation, url }: FastifyRequest): OperationDeclaration {

@@ -268,6 +268,22 @@ describe('an operation', () => {
     expect(await send('GET', '/v1/payments/not-an-id')).toBe('400 VALIDATION_ERROR');
   });
 
+  it('reports the problems of its IDs and of its query or body together', async () => {
+    const headers = { authorization: `Bearer ${keys['full_access'] ?? ''}` };
+    const reply = await app.inject({ url: '/v1/payments/not-an-id?asOf=never', headers });
+    const { error } = reply.json<{ error: { details: { field: string; issue: string }[] } }>();
+    expect(error.details.map(({ field, issue }) => `${field} ${issue}`)).toEqual([
+      'paymentId validation_uuid',
+      'asOf validation_datetime',
+    ]);
+  });
+
+  it('is not found at a path with a doubled slash, with or without a key', async () => {
+    for (const key of ['full_access', 'unknown'])
+      for (const path of ['/v1/payments//', `/v1/payments/${id}//`, `/v1//payments/${id}`])
+        expect(`${path} ${await send('GET', path, { key })}`).toBe(`${path} 404 NOT_FOUND`);
+  });
+
   it('admits only its types of keys, and checks this before the body', async () => {
     const text = { 'content-type': 'text/plain' };
     const refused = { key: 'read_only', body: payment, headers: text };

@@ -1,5 +1,5 @@
 /** Helpers of handlers: validate a request, name its actor, build the envelope. */
-import { idSchema, validate, type Validated } from '@pis/contracts';
+import { idSchema, type Problem, validate, type Validated } from '@pis/contracts';
 import type { AddressOwner, CommandContext } from '@pis/event-store';
 import { currentTraceparent } from '@pis/service-kit';
 import type { FastifyRequest } from 'fastify';
@@ -40,10 +40,16 @@ export function bodyOf(request: FastifyRequest): unknown {
 
 /** An ID in the path, by its name. @throws ApiError VALIDATION_ERROR */
 export function idIn(request: FastifyRequest, field: string): string {
+  return accepted(validId(request, field));
+}
+
+/** An ID in the path, by its name, for a caller that reports further problems with the request. */
+export function validId(request: FastifyRequest, field: string): Validated<string> {
   const parameters = request.params as Readonly<Record<string, string>>;
   const result = validate(idSchema, parameters[field]);
-  if (result.ok) return result.value;
-  throw invalid(result.problems.map((found) => ({ ...found, field, message: `${field} ${uuid}` })));
+  if (result.ok) return result;
+  const named = (found: Problem) => ({ ...found, field, message: `${field} ${uuid}` });
+  return { ok: false, problems: result.problems.map(named) };
 }
 
 const uuid = 'must be a UUID';
