@@ -94,7 +94,6 @@ it('keeps the place of an inbox whose cursor moves over nothing', async () => {
   expect(await connection.notifications({ after: '', max: 10 })).toEqual({
     notifications: [],
     cursor: 'moved',
-    mayHaveMore: false,
   });
 });
 

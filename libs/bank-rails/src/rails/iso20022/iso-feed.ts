@@ -76,7 +76,7 @@ export class IsoFeed {
       }
       const isEnd = messages.length === 0 || cursor === after;
       after = cursor;
-      if (isEnd) return { notifications: [], cursor, mayHaveMore: false };
+      if (isEnd) return { notifications: [], cursor };
     }
     // What says nothing was read, too: the next call must not begin with it again.
     return { notifications: [], cursor: after, mayHaveMore: true };
