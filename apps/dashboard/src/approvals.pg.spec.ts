@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readPauses, resumeConnection } from '@pis/bank-rails/connections';
 import { contact as contacts, type UserRole } from '@pis/domain';
 import { repository, StoreUnavailable } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
@@ -65,6 +66,21 @@ const one = async ({ cookie }: Tenant['viewer'], approvalId: string) =>
   dataOf<ApprovalPage>(await get(`/approvals/${approvalId}`, cookie));
 const count = async ({ cookie }: Tenant['viewer']) =>
   dataOf<{ waiting: number }>(await get('/me/approvals', cookie)).waiting;
+
+it('an approval is not rejected after a failover before its operator has compared with the bank', async () => {
+  const { waiting, approver } = await tenant();
+  const approvalId = await waiting();
+  const reject = () =>
+    post(`/approvals/${approvalId}/reject`, approver.cookie, { reason: 'not ordered' });
+  await readPauses(board.pool, ['bank']);
+  await board.pool.query("UPDATE rail_connections SET identity = 'lost'");
+  await readPauses(board.pool, ['bank']);
+  const refused = await reject();
+  expect(refused.status).toBe(409);
+  expect(refused.text).toContain('a bank may have the payment');
+  await resumeConnection(board.pool, 'bank');
+  expect(dataOf<ApprovalView>(await reject()).state).toBe('REJECTED');
+});
 
 it('the amount is set by administrators, shown to everybody, and off at first', async () => {
   const organizationId = await board.newOrganization();

@@ -128,13 +128,15 @@ function casesOn(pool: pg.Pool, dependencies: Dependencies): UseCases {
     events: projectionProgress(pool, 'events'),
   });
   const cursors = new Cursors(keyring);
-  const all = { ...dependencies, ownWrites };
+  const all = {
+    ...{ ...dependencies, ownWrites },
+    restoredAt: () => orUnavailable(() => restoredAt(pool)),
+  };
   const contacts = new ContactDirectory(all);
   const links = new PaymentLinks({
     ...all,
     table: new PaymentLinkTable(pool),
     accesses: new PaymentLinkAccesses(pool),
-    restoredAt: () => orUnavailable(() => restoredAt(pool)),
     // The handlers put the address of the dashboard before it.
     publicUrl: '',
   });

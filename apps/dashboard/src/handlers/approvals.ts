@@ -177,6 +177,11 @@ const granted = grantedOrThrow<ApprovalDecisionRefusal | ApprovalNotFound>(({ re
       return new ApiError('CONFLICT', 'it has waited for seven days and has expired');
     case 'PARTY_ERASED':
       return new ApiError('CONFLICT', 'the recipient was erased');
+    case 'MAY_BE_SUBMITTED':
+      return new ApiError(
+        'CONFLICT',
+        'the database was restored or failed over, and a bank may have the payment: it can be decided when the operator has compared',
+      );
     case 'APPROVAL_NOT_GRANTED':
       return new ApiError('CONFLICT', 'it was not approved');
     default:

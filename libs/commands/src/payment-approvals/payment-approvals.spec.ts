@@ -248,6 +248,23 @@ describe('an approval', () => {
     expect(await approvals.grant(world.organizationId, randomUUID(), bob, by)).toEqual(unknown);
   });
 
+  it('is neither rejected nor withdrawn after a failover that may have lost its grant and its payment', async () => {
+    let restoredAt: Date | null = new Date(at);
+    world = await approvalWorld({ restoredAt: () => Promise.resolve(restoredAt) });
+    const approvalId = await world.waiting();
+    expect(await world.reject(approvalId)).toEqual({ refused: 'MAY_BE_SUBMITTED' });
+    expect(await world.withdraw(approvalId)).toEqual({ refused: 'MAY_BE_SUBMITTED' });
+    world.clock.at = new Date(Date.parse(at) + 1).toISOString();
+    expect(await world.withdraw(await world.waiting())).toMatchObject({ status: 'WITHDRAWN' });
+    expect(await world.grant(approvalId)).toMatchObject({ status: 'CREATED' });
+    expect(await world.withdraw(approvalId)).toEqual({ refused: 'APPROVAL_DECIDED' });
+    const other = await world.waiting();
+    restoredAt = new Date(Date.parse(world.clock.at));
+    expect(await world.reject(other)).toEqual({ refused: 'MAY_BE_SUBMITTED' });
+    restoredAt = null;
+    expect(await world.reject(other)).toMatchObject({ status: 'REJECTED' });
+  });
+
   it('that was rejected, withdrawn or left for seven days creates nothing', async () => {
     const [one, two, three] = [await world.waiting(), await world.waiting(), await world.waiting()];
     expect(await world.reject(one)).toMatchObject({ status: 'REJECTED', reason: 'too much' });

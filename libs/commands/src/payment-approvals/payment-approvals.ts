@@ -10,7 +10,10 @@
  *   `settle` goes on: apps/dashboard calls it for every one that was left;
  * - the setting is read directly before the append of a payment. When one request is sent twice while the setting
  *   changes, one may lead to a payment and the other to an approval. Each looks for the other's record after its own,
- *   so at least one sees both. The payment counts, and the approval is over.
+ *   so at least one sees both. The payment counts, and the approval is over;
+ * - after a restore or a failover, which may have lost a grant and its payment, an approval from before is neither rejected
+ *   nor withdrawn until the operator has compared with the banks. It can be granted: its payment has the ID that a bank
+ *   may know.
  */
 import type { DashboardPaymentRequest } from '@pis/contracts';
 import {
@@ -46,6 +49,7 @@ import type {
   ApprovedRequestRefusal,
   LinkRequestRefusal,
   PaymentLinks,
+  PaymentLinksOptions,
   RequestedPayment,
 } from '../payment-links/payment-links.js';
 import { now, type OwnWrites, type UseCaseOptions } from '../use-case.js';
@@ -53,6 +57,8 @@ import { now, type OwnWrites, type UseCaseOptions } from '../use-case.js';
 export interface PaymentApprovalsOptions
   extends Pick<UseCaseOptions, 'store' | 'states' | 'ownWrites'> {
   readonly links: PaymentLinks;
+  /** See PaymentLinksOptions. */
+  readonly restoredAt?: PaymentLinksOptions['restoredAt'];
   /** ISO 8601; the clock of the process when absent. */
   readonly clock?: () => string;
 }
@@ -63,7 +69,10 @@ export interface WaitingForApproval {
   readonly status: 'WAITING_FOR_APPROVAL';
 }
 
-type DecisionRefusal = Refusal<Exclude<ApprovalRefusal, 'APPROVAL_ALREADY_EXISTS'>>;
+/** `MAY_BE_SUBMITTED`: a restored database or a replica may lack that it was granted, and its payment. */
+type DecisionRefusal = Refusal<
+  Exclude<ApprovalRefusal, 'APPROVAL_ALREADY_EXISTS'> | 'MAY_BE_SUBMITTED'
+>;
 export type ApprovalDecisionRefusal = DecisionRefusal;
 interface Decided {
   readonly approval: Approval;
@@ -80,15 +89,18 @@ export class PaymentApprovals {
   private readonly store: EventStore;
   private readonly links: PaymentLinks;
   private readonly ownWrites: OwnWrites;
+  private readonly restoredAt: PaymentApprovalsOptions['restoredAt'];
   private readonly clock: () => string;
 
-  constructor({ store, states, links, ownWrites, clock = now }: PaymentApprovalsOptions) {
+  constructor(options: PaymentApprovalsOptions) {
+    const { store, states, links, ownWrites, restoredAt, clock = now } = options;
     this.approvals = repository(store, approvals);
     this.organizations = repository(store, organizations, { states });
     this.users = repository(store, users);
     this.store = store;
     this.links = links;
     this.ownWrites = ownWrites;
+    this.restoredAt = restoredAt;
     this.clock = clock;
   }
 
@@ -328,9 +340,11 @@ export class PaymentApprovals {
   ): Promise<Decided | DecisionRefusal> {
     const found = await this.get(organizationId, approvalId);
     if ('refused' in found) return found;
-    // Nobody rejects or withdraws what is paid. A process may have died before it noted the payment.
-    if (command.type !== 'GrantApproval' && (await this.isPayment(approvalId)))
-      await this.notePaid(approvalId, context);
+    if (command.type !== 'GrantApproval') {
+      // Nobody rejects or withdraws what is paid. A process may have died before it noted the payment.
+      if (await this.isPayment(approvalId)) await this.notePaid(approvalId, context);
+      else if (await this.mayBePaid(found)) return { refused: 'MAY_BE_SUBMITTED' };
+    }
     const decided = await this.approvals.execute(approvalId, command, context);
     // It exists: only a creation is refused like that.
     if ('refused' in decided) return decided as DecisionRefusal;
@@ -339,6 +353,11 @@ export class PaymentApprovals {
     return state === null
       ? { refused: 'APPROVAL_NOT_FOUND' }
       : { approval: state, isNew: events.length > 0 };
+  }
+
+  private async mayBePaid({ status, requestedAt }: Approval): Promise<boolean> {
+    const restoredAt = status === 'WAITING' ? await this.restoredAt?.() : null;
+    return restoredAt != null && Date.parse(requestedAt) <= restoredAt.getTime();
   }
 
   /** The next list must show it: the answer to the first request may have been lost. */
