@@ -104,3 +104,47 @@ it('counts the files of the tour in ARCHITECTURE.md correctly', () => {
   expect(parts.map(filesIn)).toEqual(stated);
   expect(filesIn(parts.join(''))).toBe(Number(whole.match(/(\d+) source files/)[1]));
 });
+
+/** The texts of the code, as one line each. What is put into one when the service runs is `…`. */
+function textsOfCode() {
+  const code = tracked.filter(
+    (file) => /^(apps|libs)\/.*\.(ts|sql)$/.test(file) && !/\.spec\.ts$/.test(file),
+  );
+  const parts = code.map((file) => read(file).replace(/'\s*\+\s*['`]/g, ''));
+  return parts
+    .join('\n')
+    .replace(/\s+/g, ' ')
+    .replace(/\$\{[^}]*\}/g, '…');
+}
+
+it('quotes in runbooks only messages that the code has', () => {
+  const code = textsOfCode();
+  const composed = [...code.matchAll(/`([^`]*…[^`]*)`/g)].map(([, text]) => text.split('…'));
+  const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  /** A composed message that has more than what is put in, such as `reported by … , but …`. */
+  const isComposed = (quote) =>
+    composed.some(
+      (pieces) =>
+        pieces.some((piece) => piece.trim().includes(' ')) &&
+        new RegExp(`^${pieces.map(escaped).join('.+')}$`).test(quote),
+    );
+  const ofPostgres = ['must be owner of table events'];
+  const ofCommand =
+    /^(\.\/|pis |SELECT |UPDATE |TRUNCATE |GET |POST |curl |kubectl |promtool |sum |\w+ = )/;
+  const has = (quote) => quote.split('…').every((piece) => code.includes(piece.trim()));
+  const invented = textFiles
+    .filter((file) => file.startsWith('docs/runbooks/'))
+    .flatMap((file) =>
+      [
+        ...read(file)
+          .replace(/```.*?```/gs, '')
+          .matchAll(/`([^`]+)`/g),
+      ]
+        .map(([, quote]) => quote.replace(/\s+/g, ' '))
+        .filter((quote) => quote.split(' ').length > 2 && !ofCommand.test(quote))
+        .filter((quote) => !ofPostgres.includes(quote) && !has(quote))
+        .filter((quote) => !isComposed(quote))
+        .map((quote) => `${file}: ${quote}`),
+    );
+  expect(invented).toEqual([]);
+});
