@@ -65,6 +65,61 @@ describe('An endpoint with very many replays that have ended', () => {
     ).toBeLessThan(100);
   });
 
+  describe('keeps the latest thousand of its organization', () => {
+    const kept = 1_000;
+    const waitUntil = new Date(now.getTime() + 1_000);
+    const page = { deliveries: [], nextPosition: '', isLast: true, notBefore: now };
+    let table: ReplayTable;
+    const leased = async () => {
+      const replay = await table.lease(now, waitUntil);
+      if (replay === null) throw new Error('there is nothing to lease');
+      return replay;
+    };
+    const ends = {
+      'its client cancels one': async () => {
+        const { id: replayId } = await leased();
+        const one = { organizationId, endpointId, replayId };
+        expect(await replayRequests(pool).cancel(one, now)).toBe(true);
+      },
+      'one is complete': async () => table.advance(await leased(), page, now),
+      'the endpoint of one was deleted': async () => table.cancel(await leased(), now),
+    };
+    beforeEach(() => {
+      table = new ReplayTable(pool, randomUUID());
+    });
+
+    it.each(Object.entries(ends))('when %s', async (_when, end) => {
+      // n seconds ago.
+      await pool.query('DELETE FROM webhook_replays WHERE last_turn > $1', [kept + 5]);
+      const other = randomUUID();
+      await pool.query(
+        `INSERT INTO webhook_replays (id, organization_id, endpoint_id, from_at, to_at, through_position,
+            state, requested_at, finished_at)
+          VALUES ($1, gen_random_uuid(), $2, $3, $3, '', 'completed', $3, $3::timestamptz - interval '1 day')`,
+        [other, endpointId, now.toISOString()],
+      );
+      for (let rounds = 0; rounds < 2; rounds += 1) {
+        expect(await request()).not.toBeNull();
+        await end();
+      }
+      const { rows } = await pool.query<{ oldest: number; count: number }>(
+        `SELECT max(last_turn) FILTER (WHERE finished_at < $2)::int AS oldest, count(*)::int
+          FROM webhook_replays WHERE organization_id = $1`,
+        [organizationId, now.toISOString()],
+      );
+      expect(rows).toEqual([{ oldest: kept - 1, count: kept + 1 }]);
+      const { rowCount } = await pool.query('SELECT FROM webhook_replays WHERE id = $1', [other]);
+      expect(rowCount).toBe(1);
+    });
+
+    it('a hundred at a time, when an older release has left many', async () => {
+      await request();
+      const read = await rowsRead(ends['one is complete']);
+      expect(await remaining()).toBe(finishedCount + 1 - 100);
+      expect(read).toBeLessThan(kept + 500);
+    });
+  });
+
   it('deletes those past their retention in small statements', async () => {
     const table = new ReplayTable(pool, randomUUID());
     const batchMax = 3_000;

@@ -29,6 +29,22 @@ export type ReplayRequest = Omit<
 /** The most replays of an endpoint that run at a time. Concurrent requests may exceed it by a few. */
 export const runningReplaysMax = 5;
 
+/** The most ended replays of an organization that are kept: the latest ones. There is one more after each end. */
+const endedReplaysMax = 1_000;
+/** More than one at a time: an older release kept all of them. */
+const forgottenMax = 100;
+
+/** Deletes ended replays of the organization beyond the latest thousand, a few at a time. To be called before each end of one. */
+export async function forgetOldReplays(pool: pg.Pool, organizationId: string): Promise<void> {
+  await pool.query({
+    name: 'webhook_replays.forget',
+    text: `DELETE FROM webhook_replays WHERE id = ANY (ARRAY(
+        SELECT id FROM webhook_replays WHERE organization_id = $1 AND finished_at IS NOT NULL
+          ORDER BY finished_at DESC, id DESC OFFSET ${endedReplaysMax} LIMIT ${forgottenMax}))`,
+    values: [organizationId],
+  });
+}
+
 export const replayColumns = `id, organization_id AS "organizationId", endpoint_id AS "endpointId",
   from_at AS "fromAt", to_at AS "toAt", event_types AS "eventTypes",
   through_position AS "throughPosition", next_position AS "nextPosition", state,
@@ -123,6 +139,7 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
       return rows;
     },
     async cancel({ organizationId, endpointId, replayId }, now) {
+      await forgetOldReplays(pool, organizationId);
       // A dispatcher that has the lease finds that it was lost, and writes nothing of its page.
       const { rowCount } = await pool.query({
         name: 'webhook_replays.cancel_request',

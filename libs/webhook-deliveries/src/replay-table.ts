@@ -5,7 +5,7 @@
  */
 import { inTransaction } from '@pis/postgres';
 import { reviveDeliveries, type RevivedDelivery } from './delivery-revival.js';
-import { replayColumns, type ReplayRecord } from './replay-requests.js';
+import { forgetOldReplays, replayColumns, type ReplayRecord } from './replay-requests.js';
 import type pg from 'pg';
 
 /** How much of an endpoint's replays is still to be sent. */
@@ -111,13 +111,15 @@ export class ReplayTable {
   }
 
   /** For a replay whose endpoint was deleted. */
-  async cancel({ id }: ReplayRecord, now: Date): Promise<void> {
+  async cancel({ id, organizationId }: ReplayRecord, now: Date): Promise<void> {
+    await forgetOldReplays(this.pool, organizationId);
     await query(this.pool, 'cancel', [id, now, this.owner]);
   }
 
   /** Writes a page. @throws LeaseLost, and then nothing was written */
-  async advance({ id }: ReplayRecord, page: ReplayPage, now: Date): Promise<void> {
+  async advance({ id, organizationId }: ReplayRecord, page: ReplayPage, now: Date): Promise<void> {
     const { deliveries, nextPosition, isLast, notBefore } = page;
+    if (isLast) await forgetOldReplays(this.pool, organizationId);
     await inTransaction(this.pool, async (client) => {
       await reviveDeliveries(client, deliveries, { now, isReplay: true });
       const { rowCount } = await query(client, 'advance', [
