@@ -158,6 +158,20 @@ it('the money that moved is listed, and what a return took back with the referen
   ]);
 });
 
+it('the page says what came back of a payment, and what banks kept', async () => {
+  const { paymentId, page, viewer, execute } = await sent();
+  const returned = async () => dataOf<{ returned: unknown }>(await page(viewer)).returned;
+  const at = new Date().toISOString();
+  await execute({ type: 'ProcessPayment', at, data: { railReference: '0'.repeat(22) } });
+  await execute({ type: 'CompletePayment', at, data: {} });
+  expect(await returned()).toBeNull();
+  const data = { returnReasonCode: null, returnedAmountMinor: 12_000 };
+  const records = repository(board.store, payments);
+  const completed = await records.load(paymentId);
+  await records.append(paymentId, completed, [{ type: 'PaymentReturned', at, data }], by);
+  expect(await returned()).toEqual({ amount: 12_000, kept: 345 });
+});
+
 it('in production nothing can be simulated, and no administrator sets the fees of the own organization', async () => {
   const production = await startBoard({ changes: { PIS_ENVIRONMENT: 'production' } });
   const admin = await production.newUser('admin');

@@ -10,6 +10,7 @@ export * from './calendar/month.js';
 export * from './payment/payment-details.js';
 export * from './payment/payment-link.js';
 export * from './payment/payment-rail.js';
+export * from './payment/payment-return.js';
 export * from './payment/payment.js';
 export * from './payment/rail-facts.js';
 export * from './payment/return-reasons.js';

@@ -63,6 +63,8 @@ export interface ReturnLine extends PaymentFacts {
   readonly side: StatementSide;
   /** As in R01. Null: the bank gave none. */
   readonly returnReasonCode: string | null;
+  /** Of the payment's money, by banks on the way. 0: all of it came back. */
+  readonly keptMinor: number;
   /** When the returned payment completed. Null: it was returned without that. */
   readonly completedAt: Date | null;
 }

@@ -9,6 +9,7 @@ import {
   type PaymentCorrection,
   type PaymentStatus,
   type RailRejection,
+  returnAmountsOf,
   transferAmountMinor,
   type TransferOwner,
 } from '@pis/domain';
@@ -31,6 +32,13 @@ export interface PaymentForStaff {
   readonly paymentAmount: number;
   /** What the bank moves: for the payer of a link also the processing fee. Minor units. */
   readonly transferAmount: number;
+  /** What came back, and what banks on the way kept of the transfer. Minor units; null unless it was returned. */
+  readonly returned: {
+    readonly amount: number;
+    readonly kept: number;
+    /** The bank's own; null when it gave none. */
+    readonly reference: string | null;
+  } | null;
   readonly currencyCode: string;
   readonly connection: string | null;
   readonly reference: string | null;
@@ -80,6 +88,7 @@ export async function paymentForStaff(
     direction: state.direction,
     paymentAmount: state.amountMinor,
     transferAmount: transferAmountMinor(state),
+    returned: returnedOf(state),
     currencyCode: state.currencyCode,
     connection: state.connection,
     reference: state.railReference,
@@ -91,6 +100,13 @@ export async function paymentForStaff(
     inquiries: await inquiriesOf(pool, paymentId),
     unmatchedNotifications: await unmatchedOf(pool, state.railReference),
   };
+}
+
+function returnedOf(state: Payment): PaymentForStaff['returned'] {
+  const amounts = returnAmountsOf(state);
+  if (amounts === null) return null;
+  const { returnedMinor: amount, keptMinor: kept } = amounts;
+  return { amount, kept, reference: state.returnReference };
 }
 
 /** @throws CommandFailed when there is no such payment or collection */

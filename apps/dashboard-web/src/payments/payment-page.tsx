@@ -93,7 +93,7 @@ export function PaymentPage() {
 }
 
 function Facts({ page }: { readonly page: PaymentPageData }) {
-  const { payment, link, approval, returnReason } = page;
+  const { payment, link, approval, returned, returnReason } = page;
   return (
     <Section title="Details">
       <dl className="facts">
@@ -117,6 +117,11 @@ function Facts({ page }: { readonly page: PaymentPageData }) {
           {money(payment.discountFee + payment.flatFee)}
           {payment.returnFee > 0 ? returnFeeText(payment) : ''}
         </Fact>
+        {returned === null || returned.kept === 0 ? null : (
+          <Fact name="Came back">
+            {money(returned.amount)}. Banks on the way kept {money(returned.kept)}.
+          </Fact>
+        )}
         {payment.paymentNote === null ? null : <Fact name="Note">{payment.paymentNote}</Fact>}
         {payment.externalPaymentId === null ? null : (
           <Fact name="Your reference">{payment.externalPaymentId}</Fact>

@@ -15,6 +15,7 @@ import {
   type Payment,
   payerFeeMinor,
   payment as payments,
+  returnAmountsOf,
   returnReasonOf,
   returnReasons,
   statusAfter,
@@ -36,6 +37,7 @@ import type {
   paymentOperations,
   PaymentPage,
   RailDecisionView,
+  ReturnedView,
   SimulationView,
 } from '../operations/payments.js';
 import { qrCodeOf } from '../qr-code.js';
@@ -160,6 +162,7 @@ async function pageOf(
     connection: state.connection,
     bankReferences,
     movements: movements.flatMap(movementView),
+    returned: returnedView(state),
     returnReason: state.returnReasonCode === null ? null : returnReasonOf(state.returnReasonCode),
     simulation: simulationOf(services, user, state),
     deliveries,
@@ -184,6 +187,11 @@ function movementView({ kind, ...movement }: Movement): readonly MovementView[] 
   const { movementId, side, amountMinor, rail, reference, at } = movement;
   const shown = { movementId, kind, side, reference, at: at.toISOString() };
   return [{ ...shown, amount: amountMinor, paymentRail: rail }];
+}
+
+function returnedView(state: Payment): ReturnedView | null {
+  const amounts = returnAmountsOf(state);
+  return amounts && { amount: amounts.returnedMinor, kept: amounts.keptMinor };
 }
 
 function railDecisionView({ railDecision }: Payment): RailDecisionView | null {

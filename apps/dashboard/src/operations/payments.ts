@@ -95,6 +95,13 @@ export interface MovementView {
   readonly at: string;
 }
 
+/** In cents. */
+export interface ReturnedView {
+  readonly amount: number;
+  /** By banks on the way; 0 when all of it came back. */
+  readonly kept: number;
+}
+
 /** What the simulated bank may be told to do with the payment now. */
 export interface SimulationView {
   readonly outcomes: readonly SimulateRequest['outcome'][];
@@ -119,6 +126,8 @@ export interface PaymentPage {
   readonly bankReferences: BankReferencesView;
   /** The oldest first. They follow the events within a second or two. */
   readonly movements: readonly MovementView[];
+  /** Null for a payment that was not returned. */
+  readonly returned: ReturnedView | null;
   /** Null for a payment that was not returned, or without a code. */
   readonly returnReason: ReturnReason | null;
   /** Null in production, and for users who may not simulate. */

@@ -5,7 +5,7 @@ import type { ShownDelivery, ShownEvent, ShownFile } from './payment-life.js';
 export type Facts = readonly (readonly [name: string, value: string])[];
 
 export function factsOfEvent(event: ShownEvent): Facts {
-  const { railDecision } = event;
+  const { railDecision, returnedAmount } = event;
   const rejected = railDecision?.rejected.map(
     ({ paymentRail, achService, code }) =>
       `${paymentRail}${achService === null ? '' : ` ${achService}`}: ${code}`,
@@ -20,6 +20,8 @@ export function factsOfEvent(event: ShownEvent): Facts {
     ['settles', railDecision?.expectedSettlementAt],
     ['not taken', rejected?.join(', ')],
     ['reference at the bank', event.railReference],
+    ['reference of the return', event.returnReference],
+    ['less came back, in cents', returnedAmount === null ? null : String(returnedAmount)],
   ]);
 }
 

@@ -91,6 +91,18 @@ it('tells events, files and deliveries, and as of a time only what was there', a
   expect(await paymentLife(sources, ids.organization, null)).toBeNull();
 });
 
+it('tells how much came back where it is less than was sent', async () => {
+  const payments = repository(store, payment);
+  const told = { returnReasonCode: null, returnReference: 'RTR1', returnedAmountMinor: 123_500 };
+  const returned = { type: 'PaymentReturned', at: '2026-01-05T00:00:00.000Z', data: told } as const;
+  const context = { ...by, actor: 'system:rail-executor' };
+  await payments.append(ids.payment, await payments.load(ids.payment), [returned], context);
+  const whole = await life();
+  expect(whole.events.at(-1)).toMatchObject({ returnReference: 'RTR1', returnedAmount: 123_500 });
+  expect(textOfLife(whole)).toContain('less came back, in cents: 123500');
+  expect(htmlOfReport(reportOfLife(whole))).toContain('RTR1');
+});
+
 it('has a timeline with the time between what happened', async () => {
   const timeline = timelineOf(await life());
   expect(timeline.entries.map(({ kind, sincePreviousMs }) => [kind, sincePreviousMs])).toEqual([

@@ -76,6 +76,10 @@ export interface ShownEvent {
   readonly paymentRail: string | null;
   readonly railDecision: RailDecision | null;
   readonly railReference: string | null;
+  /** Of a return: the bank's own reference of it, null when it gave none. */
+  readonly returnReference: string | null;
+  /** Of a return, minor units: where less came back than was sent. */
+  readonly returnedAmount: number | null;
 }
 
 const categories: readonly Category[] = ['payment', 'collection'];
@@ -175,7 +179,7 @@ function shownEvent(
   address: string | null,
 ): ShownEvent {
   const { actor, traceparent } = metadata;
-  const { paymentRail, railDecision, railReference } = data;
+  const { paymentRail, railDecision, railReference, returnReference, returnedAmountMinor } = data;
   return {
     at: metadata.at,
     type,
@@ -191,5 +195,7 @@ function shownEvent(
     paymentRail: typeof paymentRail === 'string' ? paymentRail : null,
     railDecision: (railDecision as RailDecision | undefined) ?? null,
     railReference: typeof railReference === 'string' ? railReference : null,
+    returnReference: typeof returnReference === 'string' ? returnReference : null,
+    returnedAmount: typeof returnedAmountMinor === 'number' ? returnedAmountMinor : null,
   };
 }

@@ -32,8 +32,8 @@ import {
   withLink,
 } from './payment-link.js';
 import type { PaymentRail, RailDecision } from './payment-rail.js';
+import { canComeBack } from './payment-return.js';
 import {
-  canComeBack,
   correctionsMax,
   type FailureCode,
   failureOf,

@@ -1,5 +1,4 @@
 /** What the rails and the automated review do to a payment: the data of its events, beside its details. */
-import type { PaymentRail } from './payment-rail.js';
 
 export const failureCodes = [
   'INVALID_ORIGINATOR_DATA',
@@ -57,19 +56,6 @@ export interface PaymentReturn {
    * older events.
    */
   readonly returnedAmountMinor?: number;
-}
-
-/**
- * Whether a transfer can come back as this amount, both minor units. Correspondent banks of SWIFT keep charges. On every
- * other rail the whole transfer comes back, or nothing.
- */
-export function canComeBack(
-  returnedAmountMinor: number,
-  { paymentRail, sentAmountMinor }: { paymentRail: PaymentRail; sentAmountMinor: number },
-): boolean {
-  if (returnedAmountMinor === sentAmountMinor) return true;
-  const isLess = returnedAmountMinor >= 1 && returnedAmountMinor < sentAmountMinor;
-  return paymentRail === 'SWIFT' && Number.isSafeInteger(returnedAmountMinor) && isLess;
 }
 
 /** A notification of change: the bank executed the transfer, and says which data of the account is wrong. */

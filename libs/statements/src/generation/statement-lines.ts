@@ -5,6 +5,7 @@
 import {
   type Payment,
   type PaymentParty,
+  returnAmountsOf,
   streamIdOf,
   transferAmountMinor,
   unreachable,
@@ -77,6 +78,7 @@ function lineOf(movement: Movement, state: Payment, window: ActivityCutoff): Sta
       return {
         ...{ kind, at, side, amountMinor, ...factsOf(state), feeMinor: state.returnFeeMinor },
         returnReasonCode: state.returnReasonCode,
+        keptMinor: returnAmountsOf(state)?.keptMinor ?? 0,
         completedAt: state.completedAt === null ? null : new Date(state.completedAt),
       };
     case 'collection':
