@@ -132,6 +132,25 @@ it.each<readonly [string, Partial<RailExecutorOptions>]>([
   },
 );
 
+it.each(['ACH', 'RTP'] as const)(
+  'a payment that was executed over %s with another amount is in doubt, not COMPLETED, when the client has repeated it in its second life',
+  async (rail) => {
+    await openFor('payment');
+    const { message, store } = await executedAndRestored(rail, 11_111);
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    const executor = world.executor({ banks: formats.banks, store, config });
+    await handle(executor, message);
+    for (let times = 1; times <= 3; times += 1) {
+      await formats.exchangeFiles();
+      await world.timePasses(message.paymentId);
+      await settle(executor);
+    }
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+    expect(await formats.executions()).toBe(1);
+    expect(world.logger.lines.join()).toContain('"sentMinor":12345,"amountMinor":11111');
+  },
+);
+
 /** A collection whose entry is in no file yet, or had this status when the log was lost. */
 async function submittedAndRestored(amountMinor?: number, status = 'waiting') {
   const message = await world.queue('4321', 'OUTBOUND', 'ACH');

@@ -24,6 +24,7 @@ import {
   type PaymentCommand,
   type PaymentRail,
   type PaymentStatus,
+  transferAmountMinor,
   unreachable,
 } from '@pis/domain';
 import { NonRetryable } from '@pis/messaging';
@@ -94,6 +95,7 @@ export class TransferOutcome {
     const answer = await this.bankOf(current).inquire(reference);
     switch (answer.outcome) {
       case 'accepted':
+        if (await this.isAnother(current, reference)) return this.askAgain(current);
         return this.complete(current, cause);
       case 'error':
         if (!(await this.isReliable(current, answer))) return this.askAgain(current);
@@ -157,6 +159,8 @@ export class TransferOutcome {
     const answer = await this.inquired(claimed, transfer.reference);
     switch (answer.outcome) {
       case 'accepted':
+        if (await this.isAnother(claimed, transfer.reference))
+          return pending.again(paymentId, inquiryBackoff);
         return this.complete(claimed, cause);
       case 'error':
         if (!(await this.isReliable(claimed, answer, sealed)))
@@ -222,6 +226,22 @@ export class TransferOutcome {
     // A log that lost the claim gets another one, which is younger than what was sent.
     if (mayBeLost(sealed.lastNotedAtMs, sealed.latestMs)) return false;
     return !(await this.options.banks.of(current.state).isPaused(0));
+  }
+
+  /**
+   * Whether what the bank has accepted is another transfer, by the records of the connection: the log was restored, and a client
+   * has created a lost payment again, under its key, with another amount. That one was not executed, and staff must
+   * look at both.
+   */
+  private async isAnother(current: LoadedTransfer, reference: string): Promise<boolean> {
+    const { paymentId } = current.state;
+    const record = (await this.bankOf(current).recordOf?.(reference)) ?? null;
+    const sentMinor = record?.amountMinor ?? null;
+    const amountMinor = transferAmountMinor(current.state);
+    if (sentMinor === null || sentMinor === amountMinor) return false;
+    const facts = { paymentId, reference, sentMinor, amountMinor };
+    this.options.logger.error(facts, 'the bank has executed another amount under this reference');
+    return true;
   }
 
   private proves(evidence: Evidence, claimed: LoadedTransfer, sealed: Sealed): boolean {

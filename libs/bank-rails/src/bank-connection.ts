@@ -251,7 +251,7 @@ export interface BankConnection extends Bank {
    * connection keeps no records.
    */
   hasRecordOf?(reference: string): Promise<boolean>;
-  /** What they say of it; null without a record. Absent as `hasRecordOf`, and where no collections are sent. */
+  /** What they say of it; null without a record. Absent as `hasRecordOf`. */
   recordOf?(reference: string): Promise<TransferRecord | null>;
   close(): Promise<void>;
 }

@@ -20,6 +20,7 @@ import {
   type InquiryResult,
   type SubmissionResult,
   type TransferInstruction,
+  type TransferRecord,
   type VoidResult,
 } from '../../bank-connection.js';
 import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
@@ -95,8 +96,17 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     onNotification: (listener) => options.transport.onMessage(listener),
     queued: (references) => Promise.resolve(bank.queued(references)),
     hasRecordOf: async (reference) => (await bank.transfers.find(reference)) !== null,
+    recordOf: async (reference) => recordIn(await bank.transfers.find(reference)),
     close: () => options.transport.close(),
   };
+}
+
+function recordIn(transfer: IsoTransfer | null): TransferRecord | null {
+  if (transfer === null) return null;
+  const { state, details } = transfer;
+  const isOpen = state === 'sending' || state === 'received' || state === 'held';
+  // The bank may have what is still being sent.
+  return { amountMinor: details?.amountMinor ?? null, status: isOpen ? 'filed' : state };
 }
 
 interface Prepared {
