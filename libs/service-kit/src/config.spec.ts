@@ -105,6 +105,21 @@ it('KAFKA_BROKERS is a list', () => {
   ).toEqual(['a:9092', 'b:9092']);
 });
 
+it.each([
+  'kafka',
+  'kafka:',
+  'kafka:port',
+  'kafka:65536',
+  'kafka://a:9092',
+  "['a:9092']",
+  'a:9092 b:9092',
+  ',',
+])('KAFKA_BROKERS is refused at the start when it is %s', (value) => {
+  expect(problemsOf({ PIS_BROKER: 'kafka', KAFKA_BROKERS: value })).toEqual([
+    'KAFKA_BROKERS: must be host:port, several separated by commas',
+  ]);
+});
+
 it('production has no simulated bank', () => {
   const env = {
     PIS_ENVIRONMENT: 'production',

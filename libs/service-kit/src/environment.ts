@@ -21,6 +21,11 @@ const commaSeparated = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+/** With ports: kafkajs assumes none, and would fail at every connection instead of at the start. */
+const brokerList = commaSeparated.refine(
+  (brokers) => brokers.length > 0 && brokers.every(isBroker),
+  'must be host:port, several separated by commas',
+);
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 /** Parsed as the client parses it. The message never contains the credentials. */
 const eventStoreDbUrl = z.superRefine<string>((text, context) => {
@@ -106,7 +111,7 @@ export const storageEnv = {
 
 export const brokerEnv = {
   PIS_BROKER: z.enum(['embedded', 'kafka']).default('embedded'),
-  KAFKA_BROKERS: commaSeparated.pipe(z.array(z.string().min(1)).min(1)).optional(),
+  KAFKA_BROKERS: brokerList.optional(),
   /** The client library for Kafka. */
   KAFKA_CLIENT: z.enum(['kafkajs', 'platformatic']).default('kafkajs'),
   KAFKA_SSL: flag.default(false),
@@ -360,3 +365,9 @@ export type DocumentsConfig = Parsed<typeof documentsEnv>;
 export type BankServersConfig = Parsed<typeof bankServersEnv>;
 /** The variables of PlatformModule, which every app reads. */
 export type PlatformConfig = ProcessConfig & StorageConfig & BrokerConfig & KeyringConfig;
+
+/** An IPv6 address is in brackets. */
+function isBroker(text: string): boolean {
+  const [, port] = /^(?:[\w.-]+|\[[\da-f:.]+\]):(\d{1,5})$/i.exec(text) ?? [];
+  return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
+}
