@@ -108,6 +108,25 @@ describe('the OpenAPI document', () => {
     expect(silent).toEqual([]);
   });
 
+  it('says what a file can be asked for: a range, and only if it has changed', () => {
+    const files = operations.filter(([, { responses }]) => '206' in (responses as Json));
+    expect(files.map(([, { operationId }]) => operationId)).toEqual([
+      'getStatementPdf',
+      'getExportFile',
+    ]);
+    for (const [, { parameters = [], responses }] of files) {
+      const asked = parameters.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref]));
+      const names = asked.map((reference) => judge.resolve(String(reference))?.['name']);
+      expect(names).toEqual(['Range', 'If-Range', 'If-None-Match']);
+      const { 304: unchanged, 416: outside } = responses as Record<string, Json>;
+      expect(unchanged).toMatchObject({ headers: { ETag: expect.anything() as unknown } });
+      expect(unchanged).not.toHaveProperty('content');
+      expect(judge.resolve(String(outside?.['$ref']))).toMatchObject({
+        headers: { 'Content-Range': expect.anything() as unknown },
+      });
+    }
+  });
+
   it('asks for an Idempotency-Key to create a payment, and nowhere else', () => {
     const asking = operations.filter(([, { parameters = [] }]) =>
       parameters.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey'),

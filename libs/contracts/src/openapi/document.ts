@@ -47,7 +47,7 @@ export function openApiDocument({ publicUrl, sandbox }: OpenApiOptions): Json {
     components: {
       schemas: schemaComponents((name) => sandbox || !ofSandbox.has(name)),
       responses: errorComponents(served.map(({ errors }) => errors)),
-      parameters: { IdempotencyKey: idempotencyKeyParameter, Range: rangeParameter },
+      parameters: { IdempotencyKey: idempotencyKeyParameter, ...fileParameters },
       headers,
       examples: errorExamples(),
       securitySchemes: {
@@ -103,7 +103,11 @@ function operationObject(operation: OperationDeclaration, isServed: IsServed): J
 }
 
 function answersOf(operation: OperationDeclaration, isServed: IsServed): Json {
-  return Object.fromEntries(
+  const unchanged = {
+    description: 'The file is the one of `If-None-Match`.',
+    headers: { ...header('X-Request-Id'), ...ofRateLimit, ...header('ETag') },
+  };
+  const answers = Object.fromEntries(
     withRanges(operation.answers).map(([status, answer]) => [
       status,
       {
@@ -120,6 +124,7 @@ function answersOf(operation: OperationDeclaration, isServed: IsServed): Json {
       },
     ]),
   );
+  return { ...answers, ...(isFile(operation) ? { 304: unchanged } : {}) };
 }
 
 const partial = '206';
@@ -135,7 +140,7 @@ function withRanges(
   );
 }
 
-function hasRanges({ answers }: OperationDeclaration): boolean {
+function isFile({ answers }: OperationDeclaration): boolean {
   return Object.values(answers).some((answer) => 'mediaTypes' in answer);
 }
 
@@ -159,7 +164,7 @@ function linksOf({ links = [] }: OperationDeclaration, isServed: IsServed): Json
 function parametersOf(operation: OperationDeclaration): readonly Json[] {
   const { ids = [], query, headers: wanted } = operation;
   return [
-    ...(wanted === undefined ? [] : [{ $ref: '#/components/parameters/IdempotencyKey' }]),
+    ...(wanted === undefined ? [] : [parameterRef('IdempotencyKey')]),
     ...ids.map(({ name, of, example }) => ({
       name,
       in: 'path',
@@ -176,7 +181,7 @@ function parametersOf(operation: OperationDeclaration): readonly Json[] {
         describedParameters[`${operation.operationId}.${name}`] ?? describedParameters[name],
       schema: schemaOfValue(schema),
     })),
-    ...(hasRanges(operation) ? [{ $ref: '#/components/parameters/Range' }] : []),
+    ...(isFile(operation) ? Object.keys(fileParameters).map(parameterRef) : []),
   ];
 }
 
@@ -220,16 +225,39 @@ const idempotencyKeyParameter: Json = {
   example: examples.idempotencyKey,
 };
 
-const rangeParameter: Json = {
-  name: 'Range',
-  in: 'header',
-  required: false,
-  // Without a pattern: HTTP has a server ignore a range that it does not understand, and answer with the whole file.
-  description:
-    'One range of bytes, to continue a download that broke off. Anything else is ignored, and the whole file is sent.',
-  schema: { type: 'string' },
-  example: 'bytes=1048576-',
+const etagExample = '"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"';
+
+/** Without patterns: HTTP has a server ignore what it does not understand in them, and answer with the whole file. */
+const fileParameters: Readonly<Record<string, Json>> = {
+  Range: {
+    name: 'Range',
+    in: 'header',
+    required: false,
+    description:
+      'One range of bytes, to continue a download that broke off. Anything else is ignored, and the whole file is sent.',
+    schema: { type: 'string' },
+    example: 'bytes=1048576-',
+  },
+  IfRange: {
+    name: 'If-Range',
+    in: 'header',
+    required: false,
+    description:
+      'The ETag of the file that the range belongs to. If the file has another one, the whole file is sent.',
+    schema: { type: 'string' },
+    example: etagExample,
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description: 'The ETag of the file that you have. If it is still this one, the answer is 304.',
+    schema: { type: 'string' },
+    example: etagExample,
+  },
 };
+
+const parameterRef = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
 const headers: Json = {
   ETag: {
@@ -237,8 +265,8 @@ const headers: Json = {
     schema: { type: 'string', pattern: '^"[0-9a-f]{64}"$' },
   },
   'Content-Range': {
-    description: 'The range and the size of the file.',
-    schema: { type: 'string', pattern: '^bytes [0-9]+-[0-9]+/[0-9]+$' },
+    description: 'The range and the size of the file. Without a range (`*`) in a 416.',
+    schema: { type: 'string', pattern: '^bytes ([0-9]+-[0-9]+|[*])/[0-9]+$' },
   },
   'X-Request-Id': {
     description: 'Your own ID if you sent a valid one. Include it in support requests.',

@@ -168,6 +168,7 @@ export const ofRateLimit: Json = {
 
 const headersByStatus: Readonly<Record<string, Json>> = {
   401: header('WWW-Authenticate'),
+  416: header('Content-Range'),
   429: header('Retry-After'),
   503: header('Retry-After'),
 };
