@@ -26,6 +26,8 @@ const bankUsers = [
 ];
 /** The AWS tools' own, for documents in S3. */
 const readByAws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+/** They check addresses of receivers: when an endpoint is created or changed, and at each connection. */
+const addressCheckers = ['api-gateway', 'dashboard', 'webhook-dispatcher'];
 /** They read or write documents. */
 const documentUsers = ['api-gateway', 'dashboard', 'statement-generator'];
 
@@ -117,6 +119,14 @@ describe('docker-compose.yml', () => {
         const text = String(value).replace(/\$\{\w+:-([^}]*)\}/g, '$1');
         if (text !== '') expect(known[variable].safeParse(text)).toMatchObject({ success: true });
       }
+  });
+
+  it('exempts the same networks of receivers where endpoints are created and where webhooks are sent', () => {
+    for (const name of addressCheckers)
+      expect([name, services[name].environment.PIS_WEBHOOK_ALLOWED_NETWORKS]).toEqual([
+        name,
+        '${PIS_WEBHOOK_ALLOWED_NETWORKS:-}',
+      ]);
   });
 
   it('starts the apps after the migration, and it after the servers; who needs the bank comes after it', () => {
