@@ -228,13 +228,11 @@ function returnedBefore(
   { returnReference, returnedAmount }: Readable,
   payment: Payment,
 ): readonly PaymentCommand[] {
-  const isOther =
-    returnedAmount !== null &&
-    payment.returnReference !== null &&
-    payment.returnReference !== returnReference;
-  if (isOther)
-    throw new Unfit(`another return, ${returnReference}, after ${payment.returnReference}`, true);
-  return [];
+  const { returnReference: first } = payment;
+  if (returnedAmount === null || first === null || first === returnReference) return [];
+  const { amountMinor, currencyCode } = returnedAmount;
+  const what = `${returnReference}, of ${amountMinor} ${currencyCode} (minor units)`;
+  throw new Unfit(`another return, ${what}, after ${first}`, true);
 }
 
 /** Nothing more is asked of the bank. */

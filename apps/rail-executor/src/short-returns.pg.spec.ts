@@ -108,7 +108,9 @@ it('a second return for the rest is left to staff, and the first one stays as it
   const first = { reference, returnReference: 'RTR1', returnedAmount: of(amountMinor - 1_500) };
   await told(first, { reference, returnReference: 'RTR2', returnedAmount: of(1_500) });
   expect(await returnsOf(paymentId)).toMatchObject([{ returnedAmountMinor: amountMinor - 1_500 }]);
-  expect(await unmatched()).toEqual(['another return, RTR2, after RTR1']);
+  expect(await unmatched()).toEqual([
+    'another return, RTR2, of 1500 USD (minor units), after RTR1',
+  ]);
 });
 
 it('a return of an older event, told again, changes nothing', async () => {
