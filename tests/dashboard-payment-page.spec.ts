@@ -246,6 +246,26 @@ describeInBrowser('The page of a payment', () => {
   );
 
   it(
+    'says how much came back where banks on the way kept a part',
+    async () => {
+      watched = await scenario.session('viewer');
+      ({ page } = watched);
+      // The simulated bank returns the whole amount.
+      await page.route(`**/dashboard/api/payments/${paymentId}`, async (route) => {
+        const response = await route.fetch();
+        const { data, ...rest } = (await response.json()) as { data: object };
+        const returned = { amount: 120_000, kept: 3_456 };
+        await route.fulfill({ response, json: { ...rest, data: { ...data, returned } } });
+      });
+      await page.goto(`${scenario.origin}/dashboard/payments/${paymentId}`);
+      const fact = page.locator('.fact').filter({ has: page.getByText('Came back') });
+      await fact.getByText('$1,200.00. Banks on the way kept $34.56.').waitFor();
+      await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
     'is right on a phone and in the dark',
     async () => {
       for (const look of Object.keys(looks) as Look[]) {
