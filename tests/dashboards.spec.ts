@@ -42,3 +42,17 @@ it('metrics are found in expressions', () => {
     ),
   ).toEqual(['pis_a', 'pis:c:ratio_5m', 'pis_d']);
 });
+
+it('no expression uses a label that Prometheus gives to its targets on Kubernetes', () => {
+  // Prometheus renames such a label of ours to exported_…, and puts the target's in its place.
+  const ofTargets = ['container', 'endpoint', 'job', 'namespace', 'node', 'pod', 'service'];
+  const expressions = [...rules().map(({ expr }) => expr), ...dashboards().flatMap(expressionsOf)];
+  const used = expressions.flatMap((text) => [
+    ...[...text.matchAll(/\b(?:by|without|on|ignoring) *\(([^)]*)\)/g)].flatMap(([, names = '']) =>
+      names.split(/ *, */),
+    ),
+    ...[...text.matchAll(/([a-z_]+) *(?:=~|!~|!=|=) *"/g)].map(([, name = '']) => name),
+  ]);
+  expect(used).toContain('reader');
+  expect(used.filter((label) => ofTargets.includes(label))).toEqual([]);
+});

@@ -60,14 +60,14 @@ describe('The metrics of the dispatcher', () => {
     const { lines } = metricsOf({ traffic: { inFlight: 3, failing: () => failing } });
     const shown = await lines('pis_webhook_endpoint_failures');
     expect(shown).toHaveLength(20);
-    expect(shown[0]).toBe('{endpoint="e0"} 100');
-    expect(shown[19]).toBe('{endpoint="e19"} 81');
+    expect(shown[0]).toBe('{endpoint_id="e0"} 100');
+    expect(shown[19]).toBe('{endpoint_id="e19"} 81');
     expect(await lines('pis_webhook_ailing_endpoints')).toEqual([' 3']);
     expect(await lines('pis_webhook_in_flight')).toEqual([' 3']);
 
     // One that answers again is gone from them.
     failing = failing.slice(1, 2);
-    expect(await lines('pis_webhook_endpoint_failures')).toEqual(['{endpoint="e1"} 99']);
+    expect(await lines('pis_webhook_endpoint_failures')).toEqual(['{endpoint_id="e1"} 99']);
   });
 
   it('count attempts by outcome, and show every outcome from the start', async () => {

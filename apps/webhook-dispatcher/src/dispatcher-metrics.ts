@@ -149,12 +149,12 @@ function endpointMetrics(registry: Registry, { traffic }: MetricsSources): void 
   new Gauge({
     name: 'pis_webhook_endpoint_failures',
     help: `Failed attempts in a row, of the ${failingEndpointsMax} endpoints that have most of them`,
-    labelNames: ['endpoint'],
+    labelNames: ['endpoint_id'],
     registers: [registry],
     collect() {
       this.reset();
       for (const { endpointId, failures } of traffic.failing().slice(0, failingEndpointsMax))
-        this.set({ endpoint: endpointId }, failures);
+        this.set({ endpoint_id: endpointId }, failures);
     },
   });
 }
