@@ -161,10 +161,11 @@ export class PartyTransfers {
     let after: ListCursor | undefined;
     do {
       const page = await this.page(party, pageMax, after);
-      for (const item of page.items) {
-        const at = finalAt(item);
-        if (last === null || at > last) last = at;
-      }
+      for (const item of page.items) last = later(last, finalAt(item));
+      // Their times do not say when they were blocked.
+      const blocked = page.items.filter(({ status }) => status === 'BLOCKED');
+      const ids = blocked.map(({ paymentId }) => paymentId);
+      last = later(last, await this.lastChangeOf('payment', ids));
       after = page.next ?? undefined;
     } while (after !== undefined);
     return last;
@@ -172,16 +173,16 @@ export class PartyTransfers {
 
   /** A collection's last event ends it, or is a later report of the bank. */
   private async lastChangeOfCollections(party: Party): Promise<string | null> {
-    const ids = await this.collections(party);
+    return this.lastChangeOf('collection', await this.collections(party));
+  }
+
+  /** The time of the last event of these transfers; null without any. */
+  private async lastChangeOf(owner: TransferOwner, ids: readonly string[]): Promise<string | null> {
     let last: string | null = null;
     for (let from = 0; from < ids.length; from += streamsMax) {
-      const names = ids
-        .slice(from, from + streamsMax)
-        .map((id) => `${streamPrefixOf('collection')}${id}`);
-      for (const events of await this.store.readStreams(names)) {
-        const at = events.at(-1)?.metadata.at ?? null;
-        if (at !== null && (last === null || at > last)) last = at;
-      }
+      const names = ids.slice(from, from + streamsMax).map((id) => `${streamPrefixOf(owner)}${id}`);
+      for (const events of await this.store.readStreams(names))
+        last = later(last, events.at(-1)?.metadata.at ?? null);
     }
     return last;
   }
@@ -277,7 +278,13 @@ function partyIdsOf(data: unknown, kind: Party['kind']): readonly unknown[] {
   return ids.filter((id) => typeof id === 'string' && uuidForm.test(id));
 }
 
-/** The times of a payment do not say when it was blocked: that was soon after its creation. */
+/** ISO 8601. */
+function later(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return other > one ? other : one;
+}
+
+/** Of a payment that was not blocked. */
 function finalAt(item: PaymentListItem): string {
   const { createdAt, completedAt, failedAt, returnedAt, canceledAt } = item;
   const times = [completedAt, failedAt, returnedAt, canceledAt].filter((time) => time !== null);
