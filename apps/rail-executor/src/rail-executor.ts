@@ -54,7 +54,7 @@ const queued = 'payment.queued';
 const actor = 'system:rail-executor';
 
 /** The longest sleep of a loop without a wake-up: while payments are under way here, and while idle. */
-interface Poll {
+export interface Poll {
   readonly busyMs: number;
   readonly idleMs: number;
 }
@@ -64,6 +64,16 @@ interface Poll {
  * bell rings for those that are wanted earlier.
  */
 const feedPoll: Poll = { busyMs: 1_000, idleMs: 5_000 };
+/** Of the feed of a connection that calls. @param wakeUp rung for notifications that are to be tried earlier */
+export function calledFeedPoll(wakeUp?: WakeUp): Poll {
+  return {
+    ...feedPoll,
+    get idleMs() {
+      return Math.max(feedPoll.idleMs, wakeUp?.idleMs() ?? 0);
+    },
+  };
+}
+
 /** Of the feed of a connection that does not call. */
 const silentFeedPoll = {
   sandbox: { busyMs: 250, idleMs: 5_000 },
@@ -194,12 +204,7 @@ export class RailExecutor {
         onRecovery: () => logger.info(`${name} goes on`),
       });
     const { notificationsWakeUp } = options;
-    const calledFeedPoll: Poll = {
-      ...feedPoll,
-      get idleMs() {
-        return Math.max(feedPoll.idleMs, notificationsWakeUp?.idleMs() ?? 0);
-      },
-    };
+    const calledPoll = calledFeedPoll(notificationsWakeUp);
     const logLoop = loop('the log of open payments', logPoll, (wentWell) =>
       this.followLog(wentWell),
     );
@@ -210,7 +215,7 @@ export class RailExecutor {
       const polls = isFormer
         ? { feed: formerPoll, pending: formerPoll }
         : {
-            feed: isSilent ? silentFeedPoll[config.PIS_ENVIRONMENT] : calledFeedPoll,
+            feed: isSilent ? silentFeedPoll[config.PIS_ENVIRONMENT] : calledPoll,
             pending: pendingPoll,
           };
       const feed = loop(`the feed of ${name}`, polls.feed, () => desk.feedRound());

@@ -3,7 +3,7 @@ import { StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
-import type { RailExecutor } from './rail-executor.js';
+import { calledFeedPoll, type RailExecutor } from './rail-executor.js';
 
 const timeoutMs = 60_000;
 
@@ -250,6 +250,16 @@ describe('a timer', () => {
   });
 });
 
+it('the feed of an idle connection that calls is read as seldom as notifications allow', () => {
+  let idleMs = 15_000;
+  const poll = calledFeedPoll({ bell: new Bell(), idleMs: () => idleMs });
+  expect(poll).toEqual({ busyMs: 1_000, idleMs: 15_000 });
+  // They may not arrive: a loop with work of its own would look more often.
+  idleMs = 2_000;
+  expect(poll.idleMs).toBe(5_000);
+  expect(calledFeedPoll().idleMs).toBe(5_000);
+});
+
 it('a notification that is to be tried again wakes the feed of an idle connection', async () => {
   const bell = new Bell();
   let reads = 0;
@@ -261,7 +271,9 @@ it('a notification that is to be tried again wakes the feed of an idle connectio
       return world.bank.notifications(page);
     },
   };
-  const executor = world.executor({ bank, notificationsWakeUp: { bell, idleMs: () => 3_600_000 } });
+  let asked = 0;
+  const idleMs = () => ((asked += 1), 3_600_000);
+  const executor = world.executor({ bank, notificationsWakeUp: { bell, idleMs } });
   executor.start();
   // Without a bell an idle loop would need more time for ten rounds.
   const endsAtMs = performance.now() + 20_000;
@@ -269,6 +281,8 @@ it('a notification that is to be tried again wakes the feed of an idle connectio
     await until(() => reads >= times, { timeoutMs: endsAtMs - performance.now() });
     bell.ring();
   }
+  // It waits for as long as notifications are relied on.
+  expect(asked).toBeGreaterThan(0);
   await executor.stop();
 });
 

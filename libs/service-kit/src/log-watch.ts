@@ -134,13 +134,13 @@ export class LogWatch {
   }
 
   private gateOf(reader: string): AbortController {
-    const gate = this.gates.get(reader);
+    const known = this.gates.get(reader);
     const isShort = this.short.includes(reader) || this.short.includes(otherStore);
-    if (gate !== undefined && gate.signal.aborted === isShort) return gate;
-    const fresh = gate === undefined || gate.signal.aborted ? new AbortController() : gate;
-    if (isShort) fresh.abort(new LogTooShort([reader]));
-    this.gates.set(reader, fresh);
-    return fresh;
+    const isOver = known === undefined || (known.signal.aborted && !isShort);
+    const gate = isOver ? new AbortController() : known;
+    if (isShort) gate.abort(new LogTooShort([reader]));
+    this.gates.set(reader, gate);
+    return gate;
   }
 
   private async run(): Promise<void> {
@@ -175,8 +175,8 @@ export class LogWatch {
   /** If an operator moved the checkpoint of a reader, the reader restarts from there. */
   private followMoves(checkpoints: readonly ReaderCheckpoint[]): void {
     for (const { reader, generation } of checkpoints) {
-      // A reader without a checkpoint at the first check had none that could have been moved.
-      const known = this.generations.get(reader) ?? (this.isChecked ? 0 : generation);
+      // No reader starts before the first check. Without a checkpoint then, it had none that could have been moved.
+      const known = this.generations.get(reader) ?? 0;
       this.generations.set(reader, generation);
       if (known === generation) continue;
       this.gates.get(reader)?.abort(new StoreUnavailable(`the checkpoint of ${reader} was moved`));
@@ -184,15 +184,16 @@ export class LogWatch {
     }
   }
 
-  /** The readers with an event that is missing in all checks. @throws StoreUnavailable */
+  /** The readers with an event that is missing in all checks. @throws StoreUnavailable; when it is stopped between two */
   private async findShort(): Promise<readonly string[]> {
     const { signal } = this.stopping;
     for (let tries = 1; ; tries += 1) {
       const found = await readCheckpointsOfStore(this.options.pool);
       this.followMoves(found.checkpoints);
       const short = await this.missing(found);
-      if (short.length === 0 || tries >= this.limits.triesMax || signal.aborted) return short;
+      if (short.length === 0 || tries >= this.limits.triesMax) return short;
       await pause(this.limits.againMs, signal);
+      signal.throwIfAborted();
     }
   }
 
