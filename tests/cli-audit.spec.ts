@@ -193,7 +193,7 @@ it.each([
     .find((line) => line.startsWith(`webhook_body_hashes row ${rows[0]?.id}: `));
   expect(finding).toContain(differs);
   expect(finding).toContain(` (payment-${ids.payment} revision ${revision})`);
-  expect(lines.stdout).toMatch(/\d+ findings\n$/);
+  expect(lines.stdout).toMatch(/\d+ findings?\n$/);
 });
 
 it('audit verify finds a log that is not consistent with a kept checkpoint', async () => {

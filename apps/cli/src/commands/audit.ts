@@ -216,7 +216,8 @@ function summaryOf(report: WholeReport): readonly string[] {
 
 function findingsIn({ findings, findingsTotal }: WholeReport): string {
   const isCut = findings.length < findingsTotal;
-  return `${findingsTotal} findings${isCut ? `, of which the first ${findings.length} are listed` : ''}`;
+  const findingsWord = findingsTotal === 1 ? 'finding' : 'findings';
+  return `${findingsTotal} ${findingsWord}${isCut ? `, of which the first ${findings.length} are listed` : ''}`;
 }
 
 function comparedIn({

@@ -19,8 +19,8 @@ interface Options extends OutputOptions {
   readonly timeZone: string;
 }
 
-/** A booking over a weekend. */
-const daysDefault = 3;
+/** A booking two banking days later, with a weekend and a holiday between. */
+const daysDefault = 5;
 const daysLimit = 60;
 const zoneDefault = 'America/New_York';
 const reachLimitMs = 10_000;
