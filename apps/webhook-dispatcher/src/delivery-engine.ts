@@ -51,7 +51,7 @@ export interface EngineLimits extends WaitingRoomLimits, WatchLimits, ErrorPause
   readonly postponeMs: number;
   /** Deliveries of a disabled endpoint that one statement checks for an ended window. */
   readonly expiredBatchMax: number;
-  /** The longest time until deliveries continue after their endpoint was enabled again. */
+  /** The longest time until deliveries continue after their endpoint was enabled, if nobody told of that. */
   readonly disabledRecheckMs: number;
   /** How long a shutdown waits for attempts in flight before it cuts them. */
   readonly shutdownGraceMs: number;

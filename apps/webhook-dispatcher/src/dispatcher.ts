@@ -99,6 +99,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const endpoints = endpointDirectoryOf(options, {
     freshForMs: endpointFreshForMs,
     onDeleted: (endpointId) => traffic.clearFailures(endpointId),
+    onEnabled(endpointId) {
+      traffic.open(endpointId);
+      engine.expectMore(endpointId);
+    },
   });
   const owner = options.owner ?? randomUUID();
   const metrics = dispatcherMetrics(options.metrics, {
@@ -169,7 +173,7 @@ function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedC
 
 function endpointDirectoryOf(
   { store, pool, keyring, logger }: DispatcherOptions,
-  parts: Pick<EndpointDirectoryOptions, 'freshForMs' | 'onDeleted'>,
+  parts: Pick<EndpointDirectoryOptions, 'freshForMs' | 'onDeleted' | 'onEnabled'>,
 ): EndpointDirectory {
   return new EndpointDirectory(store, {
     ...dispatcherLimits.endpoints,

@@ -25,6 +25,7 @@ describe('The endpoints that an event goes to', () => {
   let subscriptions: { fail: (error: Error) => void }[];
   let errors: unknown[];
   let deleted: string[];
+  let enabled: string[];
   let isFollowing: boolean;
   /** A subscription waits for this before it reads anything. */
   let beforeSubscribed: () => Promise<void>;
@@ -39,6 +40,7 @@ describe('The endpoints that an event goes to', () => {
     subscriptions = [];
     errors = [];
     deleted = [];
+    enabled = [];
     isFollowing = true;
     beforeSubscribed = () => Promise.resolve();
     arePagesHeld = false;
@@ -49,6 +51,7 @@ describe('The endpoints that an event goes to', () => {
         organizationsMax: 10,
         followAgainMs: 1,
         onDeleted: (endpointId: string) => deleted.push(endpointId),
+        onEnabled: (endpointId: string) => enabled.push(endpointId),
         logError: (error: unknown) => errors.push(error),
       }),
     );
@@ -227,6 +230,17 @@ describe('The endpoints that an event goes to', () => {
     await repository(store, webhookEndpoints).execute(organizationId, command, by);
     expect(await receivers(await followed())).toEqual([b]);
     expect(deleted).toEqual([a]);
+  });
+
+  it('are reported when they are enabled, and not for other changes', async () => {
+    const [a, b] = [await create(), await create()];
+    await change(a, { enabled: false });
+    await change(b, { label: 'main' });
+    await followed();
+    expect(enabled).toEqual([]);
+    await change(a, { enabled: true });
+    await followed();
+    expect(enabled).toEqual([a]);
   });
 
   /** Of an event that occurs now, by default. */

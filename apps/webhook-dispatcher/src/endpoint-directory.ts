@@ -39,6 +39,8 @@ export interface EndpointDirectoryOptions {
   readonly followWaitMs: number;
   /** Called for each deletion, while the log is followed. */
   readonly onDeleted: (endpointId: string) => void;
+  /** Called for each change that sets `enabled`, while the log is followed. `current` then knows the change. */
+  readonly onEnabled: (endpointId: string) => void;
   readonly logError: (error: unknown, what: string) => void;
   /** Where states and snapshots of long streams are kept. Only in memory when absent. */
   readonly states?: StreamStates;
@@ -52,6 +54,7 @@ interface Reading {
 }
 
 const deleted: WebhookEndpointsEvent['type'] = 'WebhookEndpointDeleted';
+const updated: WebhookEndpointsEvent['type'] = 'WebhookEndpointUpdated';
 
 export class EndpointDirectory {
   private readonly repository;
@@ -201,8 +204,10 @@ export class EndpointDirectory {
       for (const { streamId, type, data } of events) {
         if (!streamId.startsWith(streamPrefix)) continue;
         this.readings.delete(streamId.slice(streamPrefix.length));
-        const { endpointId } = data;
-        if (type === deleted && typeof endpointId === 'string') this.options.onDeleted(endpointId);
+        const { endpointId, changes } = data;
+        if (typeof endpointId !== 'string') continue;
+        if (type === deleted) this.options.onDeleted(endpointId);
+        if (type === updated && enables(changes)) this.options.onEnabled(endpointId);
       }
       this.followTo(position);
     }
@@ -249,4 +254,13 @@ export class EndpointDirectory {
     const [oldest] = map.keys();
     if (map.size > this.options.organizationsMax && oldest !== undefined) map.delete(oldest);
   }
+}
+
+function enables(changes: unknown): boolean {
+  return (
+    typeof changes === 'object' &&
+    changes !== null &&
+    'enabled' in changes &&
+    changes.enabled === true
+  );
 }

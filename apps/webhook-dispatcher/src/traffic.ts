@@ -228,6 +228,12 @@ export class Traffic {
     endpoint.closedUntilMs = 0;
   }
 
+  /** For an endpoint that was enabled: its deliveries need not wait any longer. */
+  open(endpointId: string): void {
+    const endpoint = this.endpoints.get(endpointId);
+    if (endpoint !== undefined) endpoint.closedUntilMs = 0;
+  }
+
   /** Begins no attempt to the endpoint for a while. @returns whether it was open */
   close(endpointId: string, forMs: number): boolean {
     const endpoint = this.use(endpointId);

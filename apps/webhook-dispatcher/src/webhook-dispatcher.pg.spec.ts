@@ -268,6 +268,30 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests).toHaveLength(2);
   });
 
+  it('enables it again: a retry that waited is made at once', async () => {
+    const { endpointId } = await fixture.createEndpoint();
+    const { organizationId } = fixture;
+    const enable = (enabled: boolean) =>
+      fixture.change({
+        type: 'UpdateWebhookEndpoint',
+        at: fixture.now().toISOString(),
+        data: { organizationId, endpointId, changes: { enabled } },
+      });
+    fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    // Longer than the test may last: the engine does not look again by itself.
+    const dispatcher = started({ limits: { ...testLimits, disabledRecheckMs: 3_600_000 } });
+    await dispatcher.handle(await fixture.paymentEvent());
+    await untilAttempts(1);
+    await enable(false);
+    await dispatcher.handle(await fixture.paymentEvent());
+    const looks = countLooks(fixture);
+    fixture.advance(initialMs);
+    await until(async () => looks() >= 1 && !(await leased()), { timeoutMs });
+    expect(await onlyDelivery()).toMatchObject({ state: 'pending', attempts: 1 });
+    await enable(true);
+    await untilState('delivered');
+  });
+
   it('leaves it disabled until the window is over: the delivery has failed', async () => {
     const { endpointId } = await fixture.createEndpoint();
     const { organizationId } = fixture;
