@@ -36,10 +36,12 @@ export class Api {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return {
       status: response.status,
       headers: response.headers,
-      body: text === '' ? {} : (JSON.parse(text) as ApiResponse['body']),
+      // Not that of a 204, nor a file.
+      body: isJson ? (JSON.parse(text) as ApiResponse['body']) : {},
     };
   }
 
