@@ -13,8 +13,7 @@ import { createPayable } from './requests.mjs';
 import { distributedSettings, startAllInOne, startDistributed, startFloor } from './systems.mjs';
 import { withPostgres } from './with-postgres.mjs';
 
-/** While V8 compiles, for the first thousands of payments, each takes half as much processor time again. */
-const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 60, idleSeconds: 30 };
+const full = { rates: [1, 50, 500], seconds: 20, warmupSeconds: 10, idleSeconds: 30 };
 const quick = { rates: [1, 50], seconds: 6, warmupSeconds: 3, idleSeconds: 5 };
 const short = { rates: [1, 20], seconds: 3, warmupSeconds: 1, idleSeconds: 2 };
 const warmupPerSecond = 100;

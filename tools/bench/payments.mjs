@@ -101,7 +101,7 @@ async function measureDistributed(scale, place) {
 
 /**
  * The log follows each load until all is executed, so that nothing runs into the next one. A first load, which is not
- * counted, warms up: for its first thousands of payments V8 is busy compiling.
+ * counted, warms up: V8 compiles for thousands of payments, on other threads.
  */
 async function systemRounds(scale, target, receiver) {
   const outcomes = await followOutcomes(target.databaseUrl);
