@@ -74,11 +74,11 @@ async function measureAll(scale, place) {
   await delay(idleMs);
   const idleRssMb = await rssMb(inAll.url);
   const target = { ...(await createPayable({ url: inAll.url, apiKey })), ...place };
-  say('everything in one process: lifecycles, and payments accepted while it executes them');
-  const allInOne = await systemRounds(scale, target, receiver);
   say('create to first webhook at 50 payments/s, everything in one process');
   const pace = { perSecond: 50, seconds: scale.paceSeconds };
   const firstWebhook = await firstWebhookLatency(target, receiver, pace);
+  say('everything in one process: lifecycles, and payments accepted while it executes them');
+  const allInOne = await systemRounds(scale, target, receiver);
   await inAll.stop();
 
   const gateway = await startApp('api-gateway', env);
