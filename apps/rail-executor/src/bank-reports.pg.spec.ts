@@ -1,9 +1,10 @@
 /** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
-import type { BankConnection, BankNotification, RailRejection } from '@pis/bank-rails';
+import type { RailRejection } from '@pis/bank-rails';
 import { contact, type ContactRecord, hasActiveAccount } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { ownerOf, sealBankAccount } from '@pis/keyring';
+import { reporting } from './testing/reporting.js';
 import { keyring, openWorld, type QueuedMessage, type World } from './testing/world.js';
 
 let world: World;
@@ -27,24 +28,6 @@ const failed = {
 };
 const correction = { changeCode: 'C01', corrected: 'v2.sealed' };
 
-/** The bank of the world, with a feed of its own. */
-function reporting(reports: readonly Partial<BankNotification>[]): BankConnection {
-  const notifications = reports.map((report, index) => ({
-    ...{ reference: '', type: 'confirmed' as const, at: new Date().toISOString() },
-    ...{ returnReasonCode: null, returnReference: null, returnedAmount: null },
-    ...{ rejection: null, correction: null },
-    ...report,
-    sequence: `${index + 1}`,
-  }));
-  return {
-    ...world.bank,
-    notifications: ({ after }) => {
-      const rest = notifications.slice(Number(after));
-      return Promise.resolve({ notifications: rest, cursor: `${notifications.length}` });
-    },
-  };
-}
-
 async function claimed(ending: string): Promise<QueuedMessage & { readonly reference: string }> {
   const message = await world.queue(ending);
   await world.executor().handle(message.value, message.delivery);
@@ -54,7 +37,7 @@ async function claimed(ending: string): Promise<QueuedMessage & { readonly refer
 
 it('a rejection after the submission says why, with code and field', async () => {
   const { paymentId, reference } = await claimed('0401');
-  const bank = reporting([{ type: 'rejected', reference, rejection: closedAccount }]);
+  const bank = reporting(world.bank, [{ type: 'rejected', reference, rejection: closedAccount }]);
   await world.executor({ bank }).feedRound();
   expect(await world.payment(paymentId)).toMatchObject({
     ...failed,
@@ -83,7 +66,7 @@ it.each(['the feed', 'an inquiry'])(
     await world.executor().deadlineRound();
     const rejection = closedAccount;
     const answer = () => Promise.resolve({ outcome: 'error', rejection } as const);
-    const feed = reporting([{ type: 'rejected', reference, rejection }]);
+    const feed = reporting(world.bank, [{ type: 'rejected', reference, rejection }]);
     const bank = way === 'the feed' ? feed : { ...world.bank, inquire: answer };
     const executor = world.executor({ bank });
     for (let times = 0; times < 2; times += 1) {
@@ -108,7 +91,7 @@ it('a notification of change is recorded once on payment and contact, and change
   const { paymentId, reference } = await claimed('4321');
   const { contacts, contactId, data } = await savedContactOf(paymentId);
   const report = { type: 'corrected', reference, correction } as const;
-  const executor = world.executor({ bank: reporting([report, report]) });
+  const executor = world.executor({ bank: reporting(world.bank, [report, report]) });
   await executor.feedRound();
   expect(await world.history(paymentId)).toEqual([
     ...['Queued', 'Processing', 'Completed', 'Corrected'],
@@ -127,7 +110,7 @@ it('a return is noted once on the contact, whose account is then no longer activ
   const { paymentId, reference } = await claimed('4321');
   const { contacts, contactId } = await savedContactOf(paymentId);
   const report = { type: 'returned', reference, returnReasonCode: 'R02' } as const;
-  await world.executor({ bank: reporting([report, report]) }).feedRound();
+  await world.executor({ bank: reporting(world.bank, [report, report]) }).feedRound();
   const { returnedAt } = await world.payment(paymentId);
   const { state, revision } = await contacts.load(contactId);
   expect(revision).toBe(1);
@@ -142,7 +125,7 @@ it('reports about another account than the saved one are not noted on the contac
   const saved = { subType: 'CHECKING', ...numbers } as const;
   const bankAccount = await sealBankAccount(keyring, owner, saved, null);
   const { contacts, contactId } = await savedContactOf(paymentId, { bankAccount });
-  const bank = reporting([
+  const bank = reporting(world.bank, [
     { type: 'corrected', reference, correction },
     { type: 'returned', reference, returnReasonCode: 'R02' },
   ]);
@@ -169,7 +152,7 @@ it('a rejection in words that no store takes holds up nothing', async () => {
   const { paymentId, reference } = await claimed('0401');
   const rejection = { ...closedAccount, message: 'a\0b\ud800', reason: '\0', railCode: '\udc00' };
   const executor = world.executor({
-    bank: reporting([{ type: 'rejected', reference, rejection }]),
+    bank: reporting(world.bank, [{ type: 'rejected', reference, rejection }]),
   });
   await executor.feedRound();
   expect(await world.payment(paymentId)).toMatchObject({
@@ -180,7 +163,7 @@ it('a rejection in words that no store takes holds up nothing', async () => {
 
 it('a notification of change for a payment under way leaves its timers', async () => {
   const { paymentId, reference } = await claimed('0401');
-  const bank = reporting([{ type: 'corrected', reference, correction }]);
+  const bank = reporting(world.bank, [{ type: 'corrected', reference, correction }]);
   await world.executor({ bank }).feedRound();
   expect(await world.pending(paymentId)).toMatchObject({ stage: 'submitted' });
   await world.executor().deadlineRound();
@@ -193,7 +176,7 @@ it('a notification of change without its data does not hold up the next notifica
     { type: 'corrected', reference },
     { type: 'confirmed', reference },
   ] as const;
-  await world.executor({ bank: reporting(reports) }).feedRound();
+  await world.executor({ bank: reporting(world.bank, reports) }).feedRound();
   expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
   expect(await world.payment(paymentId)).toMatchObject({ corrections: [] });
   // Kept for staff: only the bank knows what it meant.
@@ -202,7 +185,7 @@ it('a notification of change without its data does not hold up the next notifica
 
 it('a payment that the bank holds has no deadline', async () => {
   const { paymentId, reference } = await claimed('0401');
-  const executor = world.executor({ bank: reporting([{ type: 'held', reference }]) });
+  const executor = world.executor({ bank: reporting(world.bank, [{ type: 'held', reference }]) });
   await executor.feedRound();
   await executor.deadlineRound();
   expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);

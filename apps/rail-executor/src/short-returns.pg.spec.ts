@@ -1,7 +1,8 @@
 /** Returns that name their amount: over SWIFT, banks on the way keep charges. */
-import { type BankConnection, type BankNotification, railReferenceOf } from '@pis/bank-rails';
+import { type BankNotification, railReferenceOf } from '@pis/bank-rails';
 import { payment as payments, type PaymentCommand, type PaymentRail } from '@pis/domain';
 import { repository, systemContext } from '@pis/event-store';
+import { reporting } from './testing/reporting.js';
 import { openWorld, type World } from './testing/world.js';
 
 let world: World;
@@ -11,23 +12,6 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const at = '2026-11-23T10:00:00.000Z';
-
-/** The bank of the world, with a feed of its own. */
-function reporting(reports: readonly Partial<BankNotification>[]): BankConnection {
-  const notifications = reports.map((report, index) => ({
-    ...{ reference: '', type: 'returned' as const, at, returnReasonCode: null },
-    ...{ returnReference: null, returnedAmount: null, rejection: null, correction: null },
-    ...report,
-    sequence: `${index + 1}`,
-  }));
-  return {
-    ...world.bank,
-    notifications: ({ after }) => {
-      const rest = notifications.slice(Number(after));
-      return Promise.resolve({ notifications: rest, cursor: `${notifications.length}` });
-    },
-  };
-}
 
 /** A payment that the bank has. */
 async function sent(paymentRail: PaymentRail = 'SWIFT', isConfirmed = true) {
@@ -46,7 +30,8 @@ async function sent(paymentRail: PaymentRail = 'SWIFT', isConfirmed = true) {
 const of = (amountMinor: number, currencyCode = 'USD') => ({ amountMinor, currencyCode });
 
 async function told(...reports: readonly Partial<BankNotification>[]): Promise<void> {
-  await world.executor({ bank: reporting(reports) }).feedRound();
+  const returns = reports.map((report) => ({ type: 'returned' as const, at, ...report }));
+  await world.executor({ bank: reporting(world.bank, returns) }).feedRound();
 }
 
 async function returnsOf(paymentId: string) {

@@ -242,15 +242,18 @@ describe('A client with a webhook endpoint', () => {
     expect(fixture.receiver.requests[0]?.headers['x-webhook-event']).toBe('payment.failed');
   });
 
+  function changeEnabled(endpointId: string, enabled: boolean) {
+    const { organizationId } = fixture;
+    return fixture.change({
+      type: 'UpdateWebhookEndpoint',
+      at: fixture.now().toISOString(),
+      data: { organizationId, endpointId, changes: { enabled } },
+    });
+  }
+
   it('disables it: retries wait; enables it: they continue; an event in between is never delivered', async () => {
     const { endpointId } = await fixture.createEndpoint();
-    const { organizationId } = fixture;
-    const enable = (enabled: boolean) =>
-      fixture.change({
-        type: 'UpdateWebhookEndpoint',
-        at: fixture.now().toISOString(),
-        data: { organizationId, endpointId, changes: { enabled } },
-      });
+    const enable = (enabled: boolean) => changeEnabled(endpointId, enabled);
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     const dispatcher = started();
     const first = await fixture.paymentEvent();
@@ -270,13 +273,7 @@ describe('A client with a webhook endpoint', () => {
 
   it('enables it again: a retry that waited is made at once', async () => {
     const { endpointId } = await fixture.createEndpoint();
-    const { organizationId } = fixture;
-    const enable = (enabled: boolean) =>
-      fixture.change({
-        type: 'UpdateWebhookEndpoint',
-        at: fixture.now().toISOString(),
-        data: { organizationId, endpointId, changes: { enabled } },
-      });
+    const enable = (enabled: boolean) => changeEnabled(endpointId, enabled);
     fixture.receiver.respondWith((_, index) => ({ status: index === 0 ? 500 : 200 }));
     // Longer than the test may last: the engine does not look again by itself.
     const dispatcher = started({ limits: { ...testLimits, disabledRecheckMs: 3_600_000 } });
