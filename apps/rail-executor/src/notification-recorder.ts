@@ -104,13 +104,14 @@ export class NotificationRecorder {
     current: LoadedTransfer | undefined,
   ): Promise<LoadedTransfer> {
     // Its meaning is unknown. The bank still has it, at this position of its feed.
-    if (notification.type === 'unreadable')
+    if (notification.type === 'unreadable' && notification.returnedAmount === null)
       throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
     const choose = (payment: Payment) => {
       // It is about no submission of this payment.
       if (type === 'prenote') return [];
+      if (type === 'unreadable') throw misfitOf({ ...notification, type: 'returned' }, payment);
       const commands = commandsFor({ ...notification, type }, payment);
       this.checkSource(payment);
       return commands;
@@ -218,6 +219,20 @@ function returnOf(
       true,
     );
   return { ...named, returnedAmountMinor };
+}
+
+/** Why a return does not fit, as its connection has found. */
+function misfitOf(notification: Readable, payment: Payment): Error {
+  try {
+    returnOf(notification, payment);
+  } catch (error) {
+    if (error instanceof Unfit) return error;
+    throw error;
+  }
+  // The payment has another amount than the transfer that its connection has sent.
+  const { amountMinor, currencyCode } = notification.returnedAmount ?? {};
+  const what = `${amountMinor} ${currencyCode} (minor units)`;
+  return new Unfit(`a return of ${what}, which does not fit what the bank was sent`, true);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Returns that name their amount: over SWIFT, banks on the way keep charges. */
+import { randomUUID } from 'node:crypto';
 import { type BankNotification, railReferenceOf } from '@pis/bank-rails';
 import { payment as payments, type PaymentCommand, type PaymentRail } from '@pis/domain';
 import { repository, systemContext } from '@pis/event-store';
@@ -86,6 +87,30 @@ it.each<[PaymentRail, string, (sent: number) => ReturnType<typeof of>, RegExp]>(
   await told({ reference, returnReference: 'RTR1', returnedAmount: amountOf(amountMinor) });
   expect(await world.payment(paymentId)).toMatchObject({ status: 'COMPLETED' });
   expect(await unmatched()).toEqual([expect.stringMatching(reason)]);
+});
+
+it.each<[string, (sent: number) => ReturnType<typeof of>, string]>([
+  ['more than was sent', (all) => of(all + 1), 'a return of 12346 over SWIFT, which moved 12345'],
+  ['another currency', (all) => of(all, 'EUR'), 'a return in EUR of a payment in USD'],
+  // The records of the connection have another amount than the log.
+  ['what was sent', of, 'a return of 12345 USD (minor units), which does not fit what'],
+])('a return that its bank cannot have meant, of %s, says why', async (_what, amountOf, reason) => {
+  const { paymentId, reference, amountMinor } = await sent();
+  const returned = { reference, returnReference: 'RTR1', returnedAmount: amountOf(amountMinor) };
+  const good = { reference, returnReference: 'RTR2', returnedAmount: of(amountMinor) };
+  await told({ ...returned, type: 'unreadable' });
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'COMPLETED' });
+  expect(await unmatched()).toEqual([expect.stringContaining(reason)]);
+  // It holds up nothing.
+  await told({ ...returned, type: 'unreadable' }, good);
+  expect(await returnsOf(paymentId)).toMatchObject([{ returnReference: 'RTR2' }]);
+});
+
+it('a return that does not fit waits for its payment', async () => {
+  const reference = railReferenceOf(randomUUID());
+  const returned = { returnReference: 'RTR1', returnedAmount: of(1, 'EUR') };
+  await told({ ...returned, reference, type: 'unreadable' });
+  expect(await unmatched()).toEqual([expect.stringMatching(/^payment \S+ does not exist$/)]);
 });
 
 it('a second return for the rest is left to staff, and the first one stays as it is', async () => {

@@ -174,7 +174,10 @@ export interface BankNotification {
   /** Its position in the feed, an opaque cursor: `after: sequence` continues behind it. */
   readonly sequence: string;
   readonly reference: string;
-  /** `unreadable`: a notification in an unknown form. */
+  /**
+   * `unreadable`: a notification in an unknown form. One with a returned amount is a return that does not fit the
+   * transfer as the connection sent it.
+   */
   readonly type: BankNotificationType | 'unreadable';
   /** R01 to R85 for returns; null when the bank gave none. */
   readonly returnReasonCode: string | null;

@@ -224,6 +224,84 @@ it.each(['bai2', 'camt053'] as const)(
   },
 );
 
+describe('of a transfer over SWIFT of which less came back, with the reference of each movement,', () => {
+  const originatorId = randomUUID();
+  async function textIn(format: 'csv' | 'jsonl' | 'bai2' | 'camt053') {
+    const organizationId = randomUUID();
+    const paymentId = randomUUID();
+    await scene.pool.query(
+      `INSERT INTO movements (movement_id, organization_id, originator_id, payment_id, kind, side, amount_minor, rail,
+          reference, at, position)
+        SELECT gen_random_uuid(), $1, $2, $3, kind, side, amount, 'SWIFT', reference, at::timestamptz, '1'
+        FROM (VALUES ('transfer', 'debit', 12345, 'OURS1', '2026-11-02T10:00Z'),
+          ('return', 'credit', 12000, 'RTR1', '2026-11-09T10:00Z')) AS moved (kind, side, amount, reference, at)`,
+      [organizationId, originatorId, paymentId],
+    );
+    const asked = { organizationId, kind: 'movements', throughPosition: '9' } as const;
+    const written = await scene.finish(scene.worker(), await scene.asked({ ...asked, format }));
+    expect(written).toMatchObject({ status: 'completed', rowCount: 2 });
+    return { paymentId, text: await scene.textOf(written) };
+  }
+
+  it('CSV has both amounts on opposite sides', async () => {
+    const { paymentId, text } = await textIn('csv');
+    const [, ...lines] = text.trimEnd().split('\r\n');
+    const of = `${originatorId},${paymentId},`;
+    expect(lines.map((line) => line.slice(line.indexOf(',') + 1))).toEqual([
+      `${of},transfer,debit,12345,USD,SWIFT,OURS1,2026-11-02T10:00:00.000Z`,
+      `${of},return,credit,12000,USD,SWIFT,RTR1,2026-11-09T10:00:00.000Z`,
+    ]);
+  });
+
+  it('JSON Lines has both amounts on opposite sides', async () => {
+    const { paymentId, text } = await textIn('jsonl');
+    const lines = text.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { paymentId, kind: 'transfer', side: 'debit', amount: 12_345, reference: 'OURS1' },
+      { paymentId, kind: 'return', side: 'credit', amount: 12_000, reference: 'RTR1' },
+    ]);
+  });
+
+  it.each(['bai2', 'camt053'] as const)('%s has what came back as a credit', async (format) => {
+    const { text } = await textIn(format);
+    const entries = [];
+    for await (const part of readStatement(bytesOf(text)))
+      if (part.kind === 'entry') entries.push(part.entry);
+    expect(entries).toMatchObject([
+      {
+        ...{ side: 'debit', amountMinor: 12_345, isReturn: false, reference: 'OURS1' },
+        ...{ rail: 'SWIFT', bookedOn: '2026-11-02' },
+      },
+      {
+        ...{ side: 'credit', amountMinor: 12_000, isReturn: true, reference: 'RTR1' },
+        ...{ rail: 'SWIFT', bookedOn: '2026-11-09' },
+      },
+    ]);
+  });
+
+  it('BAI2 closes at what banks kept', async () => {
+    const { text } = await textIn('bai2');
+    const records = text.split('\n').filter((line) => /^(03|16|88),/.test(line));
+    expect(records).toEqual([
+      expect.stringMatching(/,010,0,,,015,-345,,,100,12000,1,,400,12345,1,\/$/),
+      expect.stringMatching(/^16,495,12345,V,261102,,[0-9a-f]{32},OURS1\/$/),
+      '88,SWIFT TRANSFER',
+      expect.stringMatching(/^16,195,12000,V,261109,,[0-9a-f]{32},RTR1\/$/),
+      '88,SWIFT RETURN',
+    ]);
+  });
+
+  it('camt.053 closes at what banks kept', async () => {
+    const { text } = await textIn('camt053');
+    expect(text).toMatch(
+      /<Cd>CLBD<\/Cd><\/CdOrPrtry><\/Tp><Amt Ccy="USD">3\.45<\/Amt><CdtDbtInd>DBIT</,
+    );
+    const [, , back = ''] = text.split('<Ntry>');
+    expect(back).toMatch(/^<Amt Ccy="USD">120\.00<\/Amt><CdtDbtInd>CRDT<.*<RvslInd>true</);
+    expect(back).toContain('<EndToEndId>RTR1</EndToEndId>');
+  });
+});
+
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(Buffer.from(text));
 }

@@ -190,29 +190,39 @@ it.each([
   ['SWIFT', '123.44', 'USD', 'returned'],
   ['SWIFT', '0.01', 'USD', 'returned'],
   ['SWIFT', '123.4000', 'USD', 'returned'],
-  ['SWIFT', '123.449', 'USD', 'unreadable'],
   ['SWIFT', '123.46', 'USD', 'unreadable'],
   ['SWIFT', '0.00', 'USD', 'unreadable'],
-  ['SWIFT', '-1.00', 'USD', 'unreadable'],
   ['SWIFT', '123.44', 'EUR', 'unreadable'],
 ] as const)(
-  'over %s, a return of %s %s where 123.45 was sent is %s',
+  'over %s, a return of %s %s where 123.45 was sent is %s, and says what came back of which transfer',
   async (rail, amount, currencyCode, type) => {
-    bank = new SmallBank(profileOf(rail), isoSender);
-    connection = isoConnection({ pool, keyring, bank, name, rail });
-    const ordinary = instructionEnding('4321', { rail, amountMinor: sentMinor });
-    const contactAccount = { ...ordinary.contactAccount, swiftCode: 'BOFAUS3N' };
-    const { reference } = ordinary;
-    await connection.submit({ ...ordinary, contactAccount });
-    const returned = { ...returnOf(reference, rail), currencyCode };
-    const xml = Buffer.from(bank.write(returned)).toString();
-    bank.deliver(Buffer.from(xml.replaceAll(/(<RtrdI[^>]+>)[^<]+/g, `$1${amount}`)));
-    const { notifications } = await connection.notifications({ after: '', max: 10 });
+    const { reference, notifications } = await toldReturn(rail, amount, currencyCode);
     const amountMinor = Math.round(Number(amount) * 100);
-    const returnedAmount = type === 'returned' ? { amountMinor, currencyCode } : null;
-    expect(notifications).toMatchObject([{ type, returnedAmount }]);
+    const returnedAmount = { amountMinor, currencyCode };
+    const returnReference = expect.any(String) as string;
+    expect(notifications).toMatchObject([{ type, reference, returnReference, returnedAmount }]);
   },
 );
+
+it.each(['123.449', '-1.00'])('a return of %s cannot be read', async (amount) => {
+  const { notifications } = await toldReturn('SWIFT', amount, 'USD');
+  const reference = expect.stringMatching(/^ISO message /) as string;
+  expect(notifications).toMatchObject([{ type: 'unreadable', reference, returnedAmount: null }]);
+});
+
+async function toldReturn(rail: IsoRail, amount: string, currencyCode: string) {
+  bank = new SmallBank(profileOf(rail), isoSender);
+  connection = isoConnection({ pool, keyring, bank, name, rail });
+  const ordinary = instructionEnding('4321', { rail, amountMinor: sentMinor });
+  const contactAccount = { ...ordinary.contactAccount, swiftCode: 'BOFAUS3N' };
+  const { reference } = ordinary;
+  await connection.submit({ ...ordinary, contactAccount });
+  const returned = { ...returnOf(reference, rail), currencyCode };
+  const xml = Buffer.from(bank.write(returned)).toString();
+  bank.deliver(Buffer.from(xml.replaceAll(/(<RtrdI[^>]+>)[^<]+/g, `$1${amount}`)));
+  const { notifications } = await connection.notifications({ after: '', max: 10 });
+  return { reference, notifications };
+}
 
 it('sends nothing that staff did not find in the books of the bank', async () => {
   const instruction = payment('4321');

@@ -2,7 +2,8 @@
  * The bank's messages as the port's feed. The inbox has one order that never changes behind a cursor, and a
  * message becomes the same notification whenever it is read, so the feed needs no table. Every message is
  * archived before it counts as read, unless the database refuses its content. A message that cannot be read
- * or handled, or that is about no transfer of ours, is reported as unreadable and holds nothing up.
+ * or handled, or that is about no transfer of ours, is reported as unreadable and holds nothing up. So is a return
+ * that does not fit its transfer, with the transfer's reference and what the bank says came back.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { canComeBack, unreachable } from '@pis/domain';
@@ -193,17 +194,19 @@ export class IsoFeed {
   ): Promise<BankNotification> {
     const { reason, returnId, returnedAmountMinor: amountMinor, currencyCode } = message;
     const { reference, details } = transfer;
-    // Without details, of a transfer that staff found, the payment's own amount decides.
-    if (details !== null && !isReturnOf(message, details)) return unreadable(report, message);
-    await this.options.transfers.settle(transfer, 'accepted');
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
-    const returnReasonCode = /^R\d\d$/.test(code) ? code : null;
-    return notification(report, reference, 'returned', {
-      returnReasonCode,
+    const particulars = {
+      returnReasonCode: /^R\d\d$/.test(code) ? code : null,
       returnReference: returnId,
       returnedAmount: { amountMinor, currencyCode },
-    });
+    };
+    // Without details, of a transfer that staff found, the payment's own amount decides. An executor of an older
+    // release would record any return as one of the whole amount, so one that does not fit is told as unreadable.
+    if (details !== null && !isReturnOf(message, details))
+      return notification(report, reference, 'unreadable', particulars);
+    await this.options.transfers.settle(transfer, 'accepted');
+    return notification(report, reference, 'returned', particulars);
   }
 
   /** The next void of the transfer finds the answer in the row. */
