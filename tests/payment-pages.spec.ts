@@ -163,6 +163,23 @@ describeInBrowser('The pages of payment links', () => {
   );
 
   it(
+    'submits a pasted account number whole, whatever white space came with it',
+    async () => {
+      server.links.submissions.length = 0;
+      await open();
+      await fill();
+      for (const label of ['Account number', 'Confirm account number']) {
+        await page.getByLabel(label, { exact: true }).fill('');
+        await page.keyboard.insertText(`${' '.repeat(30)}1234567890123456`);
+      }
+      await submit();
+      await heading('Payment status');
+      expect(server.links.submissions).toMatchObject([{ achAccountNumber: '1234567890123456' }]);
+    },
+    limitMs,
+  );
+
+  it(
     'runs nothing that others wrote into it, and no other site can frame it or post to it',
     async () => {
       const hostile =

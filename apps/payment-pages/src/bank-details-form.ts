@@ -41,9 +41,9 @@ const lengthMax = 500;
 export function valuesOf(body: URLSearchParams): FormValues {
   const values: Partial<Record<FieldName, string>> = {};
   for (const field of fieldNames) {
-    const given = (body.get(field) ?? '').slice(0, lengthMax).trim();
+    const given = (body.get(field) ?? '').trim();
     const text = groupedFields.includes(field) ? given.replace(/[\s-]/g, '') : given;
-    if (text !== '') values[field] = text;
+    if (text !== '') values[field] = text.slice(0, lengthMax);
   }
   return values;
 }

@@ -13,22 +13,16 @@ interface FieldProps {
   readonly problem?: { readonly issue: string; readonly text: string };
 }
 
+/** Without a maximum length: a browser would cut what is pasted, and part of an account number is another one. */
 interface TextFieldProps extends FieldProps {
   /** Digits show a keypad on a phone, and no browser remembers them. */
   readonly kind?: 'text' | 'digits';
-  readonly lengthMax: number;
   readonly complete?: string;
   /** Where the name of the bank is shown. */
   readonly bank?: { readonly name: string | null; readonly label: string };
 }
 
-export function TextField({
-  kind = 'text',
-  lengthMax,
-  complete = 'off',
-  bank,
-  ...props
-}: TextFieldProps) {
+export function TextField({ kind = 'text', complete = 'off', bank, ...props }: TextFieldProps) {
   const { name, value } = props;
   return (
     <Field {...props} extra={bank === undefined ? null : <Bank field={name} {...bank} />}>
@@ -37,7 +31,6 @@ export function TextField({
         id={name}
         name={name}
         defaultValue={value}
-        maxLength={lengthMax}
         autoComplete={complete}
         required
         {...(kind === 'digits' ? digits : {})}

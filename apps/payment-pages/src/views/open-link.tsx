@@ -152,16 +152,10 @@ function AccountFields({ language, values, problems, bankName }: FilledFields) {
         {...field('achRoutingNumber')}
         hint={form.routingNumberHint}
         kind="digits"
-        lengthMax={11}
         bank={{ name: bankName, label: details.bank }}
       />
-      <TextField
-        {...field('achAccountNumber')}
-        hint={form.accountNumberHint}
-        kind="digits"
-        lengthMax={25}
-      />
-      <TextField {...field('achAccountNumberConfirmation')} kind="digits" lengthMax={25} />
+      <TextField {...field('achAccountNumber')} hint={form.accountNumberHint} kind="digits" />
+      <TextField {...field('achAccountNumberConfirmation')} kind="digits" />
     </>
   );
 }
@@ -175,21 +169,11 @@ function AddressFields({ language, values, problems }: FilledFields) {
       <legend>
         <h2>{form.addressHeading}</h2>
       </legend>
-      <TextField {...field('addressLine1')} lengthMax={200} complete="address-line1" />
-      <TextField {...field('city')} lengthMax={100} complete="address-level2" />
+      <TextField {...field('addressLine1')} complete="address-line1" />
+      <TextField {...field('city')} complete="address-level2" />
       <div className="pair">
-        <TextField
-          {...field('state')}
-          hint={form.stateHint}
-          lengthMax={100}
-          complete="address-level1"
-        />
-        <TextField
-          {...field('postalCode')}
-          hint={form.postalCodeHint}
-          lengthMax={20}
-          complete="postal-code"
-        />
+        <TextField {...field('state')} hint={form.stateHint} complete="address-level1" />
+        <TextField {...field('postalCode')} hint={form.postalCodeHint} complete="postal-code" />
       </div>
       <CountryField {...field('countryCode')} language={language} />
     </>
