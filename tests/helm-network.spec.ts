@@ -8,6 +8,7 @@ import {
   ofKind,
   podsOf,
   render,
+  type Values,
   valuesOf,
 } from './support/helm.js';
 
@@ -122,6 +123,18 @@ describeWithHelm('the network policies of the Helm chart', () => {
       ]);
       expect(JSON.stringify(egress)).not.toContain('0.0.0.0/0');
     }
+  });
+
+  it('lets the dashboard reach the identity provider, wherever the values name it', () => {
+    const provider = { ipBlock: { cidr: '10.5.0.7/32' } };
+    const network = { targets: { identityProvider: { to: [provider] } } };
+    const env = { PIS_OIDC_ISSUER: 'https://login.example.com' };
+    const reachesProvider = (component: string, values: Values) =>
+      JSON.stringify(policyOf(component, render('production', values))).includes('10.5.0.7/32');
+    for (const values of [{ env }, { services: { dashboard: { env } } }])
+      expect(reachesProvider('dashboard', { ...values, network })).toBe(true);
+    expect(reachesProvider('dashboard', { network })).toBe(false);
+    expect(reachesProvider('payment-pages', { env, network })).toBe(false);
   });
 
   it('lets staff be told by mail, with TLS from the start and with STARTTLS', () => {

@@ -54,6 +54,13 @@ describeWithHelm('the scaling of the Helm chart', () => {
     }
   });
 
+  it('counts requests in all replicas of a service with limits together', () => {
+    for (const component of ['api-gateway', 'payment-pages'])
+      expect(containerIn(production(), component).env).toContainEqual({
+        ...{ name: 'PIS_RATE_LIMIT_STORE', value: 'postgres' },
+      });
+  });
+
   it('measures the CPU of each scaled service by a request of its own', () => {
     const targets = ofKind(production(), 'HorizontalPodAutoscaler').map((scaler) => {
       const { scaleTargetRef, metrics, minReplicas, maxReplicas } = scaler['spec'] as ScalerSpec;

@@ -113,6 +113,16 @@ describeWithHelm('the values of the Helm chart', () => {
       /same host/,
     ],
     [
+      'single sign-on across hosts, set for all processes',
+      'production',
+      {
+        env: { PIS_OIDC_ISSUER: 'https://login.example.com' },
+        services: { dashboard: { ingress: { host: 'board.example.com' } } },
+        network: { strict: false },
+      },
+      /same host/,
+    ],
+    [
       'fewer connections than a process needs',
       'sandbox',
       { services: { dashboard: { databasePool: 4 } } },

@@ -54,7 +54,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- else if eq .target "objectStore" -}}
 {{- if hasPrefix "s3:" $values.documentStore }}true{{ end -}}
 {{- else if eq .target "identityProvider" -}}
-{{- if hasKey (.service.env | default dict) "PIS_OIDC_ISSUER" }}true{{ end -}}
+{{- if get (merge (dict) (.service.env | default dict) $values.env) "PIS_OIDC_ISSUER" }}true{{ end -}}
 {{- else if eq .target "egressProxy" -}}
 {{- if (get $values.network.targets "egressProxy").to }}true{{ end -}}
 {{- else if eq .target "internet" -}}
