@@ -334,6 +334,37 @@ describeWithHelm('the Helm chart', () => {
     expect(containerOf('stream-check', manifests).args).toEqual(['pis', 'quarantine', 'list']);
   });
 
+  it('keeps a pod for operators, with what `pis` needs, that nothing asks and that goes on alone', () => {
+    expect(podsOf(production()).has('operator')).toBe(false);
+    const manifests = render('production', {
+      ...{ operator: { enabled: true }, documentStore: 's3://documents' },
+      network: { strict: false },
+    });
+    const own = manifests.filter((one) => componentOf(one) === 'operator');
+    const kinds = ['Deployment', 'NetworkPolicy', 'ServiceAccount'];
+    expect(own.map(({ kind }) => kind).sort()).toEqual(kinds);
+    const [deployment] = ofKind(own, 'Deployment');
+    expect(deployment?.['spec']).toMatchObject({ replicas: 1 });
+    const pod = podsOf(manifests).get('operator');
+    // A Deployment restarts its pods, which is the default.
+    expect(pod).not.toHaveProperty('restartPolicy');
+    const container = containerOf('operator', manifests);
+    expect(container['command']).toEqual(['/usr/bin/tini', '--', 'sleep', 'infinity']);
+    for (const field of ['args', 'ports', 'livenessProbe'])
+      expect(container).not.toHaveProperty(field);
+    expect(secretsOf(container)).toMatchObject({
+      names: ['pis-operator'],
+      required: [
+        ...['DATABASE_URL', 'PIS_MASTER_KEY', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+      ],
+    });
+    expect(valuesOf(container)).toMatchObject({
+      PIS_BANKS_FILE: '/etc/pis/banks/banks.yaml',
+      PIS_DOCUMENT_STORE: 's3://documents',
+    });
+    expect(pod?.volumes.map(({ name }) => name)).not.toContain('bank-credentials');
+  });
+
   it('upgrades one service alone, for releases that upgrade in steps', () => {
     const manifests = render('production', {
       services: { 'api-gateway': { image: { tag: '1.3.2' } } },

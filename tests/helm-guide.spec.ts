@@ -4,11 +4,15 @@ import path from 'node:path';
 import { blocksWith, commandsUnder } from './support/guide.js';
 import {
   chart,
+  componentOf,
   containersOf,
   describeWithHelm,
   helm,
+  type Manifest,
   manifestsOf,
+  ofKind,
   podsOf,
+  render,
   secretsOf,
 } from './support/helm.js';
 import { cleanEnv, root } from './support/process.js';
@@ -30,6 +34,24 @@ describeWithHelm('docs/kubernetes.md', () => {
       });
       expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
       expect(stdout).toContain('image: registry.example.com/payment-initiation-service');
+    }
+  });
+
+  it('stops every process but the pod in which `pis` goes on', () => {
+    const manifests = render('production', { operator: { enabled: true } });
+    const deployments = ofKind(manifests, 'Deployment');
+    const selectors = [...commandsUnder('Stop everything').matchAll(/ -l '([^']+)'/g)].map(
+      ([, selector = '']) => selector.split(','),
+    );
+    expect(selectors).toHaveLength(2);
+    for (const terms of selectors) {
+      const isMeant = ({ metadata: { labels = {} } }: Manifest) =>
+        terms.every((term) => {
+          const [name = '', value] = term.split(/!?=/);
+          return (labels[name] === value) !== term.includes('!=');
+        });
+      const left = deployments.filter((one) => !isMeant(one)).map(componentOf);
+      expect(left).toEqual(['operator']);
     }
   });
 

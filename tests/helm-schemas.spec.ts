@@ -66,6 +66,7 @@ describeWithHelm('the manifests of the Helm chart', () => {
           serviceAccountAnnotations: { 'example.com/role': 'payments' },
         },
         keda: { enabled: true, triggerAuthentication: 'kafka' },
+        operator: { enabled: true },
         services: {
           'rail-executor': {
             secretFiles: [{ name: 'review-rules', mountPath: '/etc/pis/review' }],

@@ -1,7 +1,7 @@
 {{/*
 The pod of every service, job and cron job. The dictionary has root, name, service (with its defaults), and steps: the
-containers, each with name and args. All but the last are init containers: they run one after another.
-isService adds ports and probes.
+containers, each with name and args, or a command. All but the last are init containers: they run one after another.
+isService adds ports and probes, and runsOn has a pod without them start anew when it ends.
 */}}
 {{- define "pis.pod" -}}
 {{- $values := .root.Values -}}
@@ -34,7 +34,7 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "pis.selector" $ | nindent 8 }}
   {{- end }}
-{{- else }}
+{{- else if not .runsOn }}
 {{- /* Failed pods stay, so that their logs can be read. */}}
 restartPolicy: Never
 {{- end }}
@@ -91,8 +91,13 @@ volumes:
 name: {{ .step.name }}
 image: {{ include "pis.image" . }}
 imagePullPolicy: {{ $values.image.pullPolicy }}
+{{- if .step.command }}
+command:
+  {{- toYaml .step.command | nindent 2 }}
+{{- else }}
 args:
   {{- toYaml .step.args | nindent 2 }}
+{{- end }}
 env:
   {{- include "pis.env" . | nindent 2 }}
 securityContext:
