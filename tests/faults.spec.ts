@@ -186,7 +186,9 @@ it(
     const result = await run(['tools/start.mjs'], { PORT: String(port), PIS_DATA_DIR: dataDir });
     server.close();
     expect(result.code).toBe(1);
-    expect(result.stderr).toContain('EADDRINUSE');
+    expect(result.stderr).toBe(
+      `bad configuration:\n  PORT: port ${port} is in use (EADDRINUSE): stop the program that listens there, or set PORT to another port\n`,
+    );
     await nothingStays();
   },
   startLimitMs,

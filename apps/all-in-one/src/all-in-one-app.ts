@@ -1,5 +1,4 @@
 /** The apps that make up the whole system, and the preparation before their consumers start. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { apiGateway } from '@pis/api-gateway/app';
 import { BankSimulatorModule } from '@pis/bank-simulator/module';
 import { allTopicSpecs } from '@pis/contracts';
@@ -21,6 +20,7 @@ import {
   demoEnv,
   directUrlOf,
   kafkaSettings,
+  onceAvailable,
   scenariosEnv,
   STORE_CHECK,
   type StoreCheck,
@@ -31,7 +31,6 @@ import { webhookDispatcher } from '@pis/webhook-dispatcher/app';
 import { bootstrapDemo, type SandboxDemo } from './sandbox-demo.js';
 import { simulatedBanks, simulatesBank } from './simulated-bank.js';
 
-const retryMs = 500;
 /** Short, because the user waits for it. The shutdown must fit into 10 s together with the embedded PostgreSQL. */
 const drainMs = 500;
 
@@ -79,9 +78,16 @@ export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof all
     defaultHost: '127.0.0.1',
     defaultDrainMs: drainMs,
     prepare: async ({ app, config, databaseUrl, logger, signal }) => {
+      // /health/ready names what is away, too.
+      const retryWhileAway = <Result>(work: () => Promise<Result>) =>
+        onceAvailable(
+          { signal, logger },
+          work,
+          (error) => isTransient(error) || isBrokerError(error),
+        );
       // First, so that nothing is changed in stores of another system.
-      await retryWhileAway(signal, () => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
-      await retryWhileAway(signal, () =>
+      await retryWhileAway(() => checkUnlessNew(app.get<StoreCheck>(STORE_CHECK)));
+      await retryWhileAway(() =>
         migrate({
           connectionString: directUrlOf(config, databaseUrl),
           log: (line) => logger.info(line),
@@ -89,7 +95,7 @@ export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof all
         }),
       );
       if (config.PIS_BROKER === 'kafka')
-        await retryWhileAway(signal, () =>
+        await retryWhileAway(() =>
           applyTopics(
             kafkaSettings(config, 'pis-all-in-one'),
             { prefix: config.KAFKA_PREFIX },
@@ -97,7 +103,7 @@ export function allInOneApp(onDemo: (demo: SandboxDemo) => void): App<typeof all
           ),
         );
       if (config.PIS_ENVIRONMENT === 'production') return;
-      onDemo(await bootstrapDemo(app, config, (work) => retryWhileAway(signal, work)));
+      onDemo(await bootstrapDemo(app, config, retryWhileAway));
     },
   };
 }
@@ -112,18 +118,4 @@ async function checkUnlessNew(check: StoreCheck): Promise<void> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === tableMissing)) throw error;
   }
-}
-
-/** Waits for an unavailable database or event store. /health/ready names it meanwhile. */
-async function retryWhileAway<Result>(
-  signal: AbortSignal,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  for (;;)
-    try {
-      return await work();
-    } catch (error) {
-      if (signal.aborted || !(isTransient(error) || isBrokerError(error))) throw error;
-      await delay(retryMs, undefined, { signal });
-    }
 }

@@ -274,6 +274,20 @@ it('nothing is done for a payment while the log lacks what the executor has read
   await executor.stop();
 });
 
+it('an executor that is stopped while it waits for the first check of the log reports no failure', async () => {
+  let waiting = 0;
+  const sameLog = (ending: AbortSignal) =>
+    new Promise<AbortSignal>((_, reject) => {
+      waiting += 1;
+      ending.addEventListener('abort', () => reject(ending.reason as Error));
+    });
+  const executor = world.executor({ sameLog });
+  executor.start();
+  await until(() => waiting === loops, { timeoutMs });
+  await executor.stop();
+  expect(world.logger.lines).toEqual([]);
+});
+
 it('a payment in review that another executor has executed meanwhile is not executed again', async () => {
   let isInReview = true;
   const reviewing: RailExecutorOptions['review'] = {

@@ -200,7 +200,11 @@ export class RailExecutor {
         pollMs: () => (this.activity.isBusy ? poll.busyMs : poll.idleMs),
         retryInitialMs,
         retryMaxMs,
-        onFailure: (error) => logger.warn({ err: error }, `${name} fails, and is retried`),
+        onFailure: (error) => {
+          // A round that was stopped has not failed.
+          if (error !== this.stopping.signal.reason)
+            logger.warn({ err: error }, `${name} fails, and is retried`);
+        },
         onRecovery: () => logger.info(`${name} goes on`),
       });
     const { notificationsWakeUp } = options;

@@ -235,6 +235,24 @@ describe('an app that starts before its schema', () => {
     expect(reasons[0]).toBe('waiting for the migrations 001_accounts, 002_more');
   });
 
+  it('names only the first of the many migrations that a new database waits for', async () => {
+    for (const name of ['003_a', '004_b', '005_c']) await write(name, 'SELECT 1;');
+    const ended = new AbortController();
+    const reasons: string[] = [];
+    const waiting = waitForCurrentSchema({
+      connectionString,
+      dir,
+      signal: ended.signal,
+      log: (line) => reasons.push(line),
+    });
+    await until(() => reasons.length > 0, { timeoutMs: 20_000 });
+    ended.abort();
+    await expect(waiting).rejects.toThrow();
+    expect(reasons).toEqual([
+      'waiting for the migrations 001_accounts, 002_more, 003_a and 2 more',
+    ]);
+  });
+
   it('waits while another process builds an index concurrently', async () => {
     const writer = await writeThenBuildIndex();
     const lines: string[] = [];

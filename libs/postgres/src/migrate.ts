@@ -169,11 +169,20 @@ export async function waitForCurrentSchema(
 async function reasonToWait(options: MigrationOptions): Promise<string | null> {
   try {
     const { pending } = await migrationStatus(options);
-    return pending.length === 0 ? null : `waiting for the migrations ${pending.join(', ')}`;
+    return pending.length === 0 ? null : `waiting for the migrations ${shortened(pending)}`;
   } catch (error) {
     if (!isConnectionLoss(error) && sqlStateOf(error) !== databaseMissing) throw error;
     return `waiting for PostgreSQL: ${reasonOf(error)}`;
   }
+}
+
+const namesShown = 3;
+
+/** A new database waits for all of them. */
+function shortened(names: readonly string[]): string {
+  const more = names.length - namesShown;
+  const shown = names.slice(0, namesShown).join(', ');
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 /** SQLSTATE: PostgreSQL answers, but the database does not exist yet. */

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { loadConfig } from './config.js';
 import { processEnv } from './environment.js';
 import { createLogger, describeError, onceAMinute } from './logging.js';
+import { StoresNotChecked } from './store-gate.js';
 
 interface Line {
   readonly level: string;
@@ -52,6 +53,29 @@ it('an unavailable store is logged at first, then once a minute with a count', (
     ['trying again', undefined],
     ['trying again', undefined],
     ['trying again', undefined],
+  ]);
+});
+
+it('what fails only because the stores have not been checked is logged for debugging only', () => {
+  const written: [string, string][] = [];
+  const to = {
+    write: (line: string) => {
+      const { level, msg } = JSON.parse(line) as { level: string; msg: string };
+      written.push([level, msg]);
+    },
+  };
+  const cause = new StoresNotChecked('not yet');
+  for (const level of ['info', 'debug']) {
+    const logger = createLogger('spec', level, to);
+    logger.warn({ err: cause }, 'a loop failed');
+    logger.error({ err: new Error('tables', { cause }) }, 'another loop failed');
+    logger.warn({ err: new Error('tables') }, 'a fault');
+  }
+  expect(written).toEqual([
+    ['warn', 'a fault'],
+    ['debug', 'a loop failed'],
+    ['debug', 'another loop failed'],
+    ['warn', 'a fault'],
   ]);
 });
 

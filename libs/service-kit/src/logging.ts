@@ -3,6 +3,7 @@ import { isSpanContextValid, trace } from '@opentelemetry/api';
 import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
 import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { StoresNotChecked } from './store-gate.js';
 
 export type { Logger } from 'pino';
 
@@ -47,7 +48,10 @@ export function onceAMinute(now: () => number = () => performance.now()): LogHoo
   return function (args, method, level) {
     const [first, message] = args as unknown as [unknown, unknown];
     const err = isObject(first) ? first['err'] : undefined;
-    if (level < warning || !(err instanceof StoreUnavailable)) return method.apply(this, args);
+    if (level < warning) return method.apply(this, args);
+    // Every loop fails so before its first round. The reason is a line of its own (run-app.ts).
+    if (isBecause(err, StoresNotChecked)) return this.debug(...args);
+    if (!(err instanceof StoreUnavailable)) return method.apply(this, args);
     const kind = JSON.stringify([this.bindings(), message, err.message]);
     const last = kinds.get(kind);
     if (last !== undefined && now() - last.loggedAtMs < repeatMs) {
@@ -62,6 +66,12 @@ export function onceAMinute(now: () => number = () => performance.now()): LogHoo
     if (leftOut > 0) args[0] = { ...(first as object), leftOut };
     method.apply(this, args);
   };
+}
+
+function isBecause(error: unknown, kind: typeof StoresNotChecked): boolean {
+  for (let link = error; link instanceof Error; link = link.cause)
+    if (link instanceof kind) return true;
+  return false;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

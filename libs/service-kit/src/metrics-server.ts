@@ -4,6 +4,11 @@ import { once } from 'node:events';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './environment.js';
 
+/** The address that it listens on. */
+export function metricsHost({ HOST }: ProcessConfig): string {
+  return HOST ?? '0.0.0.0';
+}
+
 export async function metricsServer(
   metrics: Registry,
   config: ProcessConfig,
@@ -18,7 +23,7 @@ export async function metricsServer(
       () => response.writeHead(500).end(),
     );
   });
-  server.listen(config.PIS_METRICS_PORT, config.HOST ?? '0.0.0.0');
+  server.listen(config.PIS_METRICS_PORT, metricsHost(config));
   await once(server, 'listening');
   return {
     close: async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@pis/local-servers';
-import type { EventStore } from '@pis/event-store';
+import { type EventStore, StoreUnavailable } from '@pis/event-store';
 import { requireServer, until } from '@pis/local-servers/testing';
 import type { WakeUp, WakeUps } from '@pis/postgres';
 import { migrate } from '@pis/read-models';
@@ -13,7 +13,7 @@ import { loadConfig } from './config.js';
 import { gatewayEnv, platformEnv } from './environment.js';
 import { createLogger } from './logging.js';
 import type { App } from './app.js';
-import { startApp } from './run-app.js';
+import { onceAvailable, startApp } from './run-app.js';
 import type { Readiness } from './health.js';
 import type { LogWatch } from './log-watch.js';
 import { EVENT_STORE, LOG_WATCH, PG_POOL, WAKE_UPS } from './tokens.js';
@@ -49,6 +49,7 @@ describe('an app', () => {
   async function start(
     variables: Readonly<Record<string, string>> = {},
     definition: Minimal = minimal,
+    log = logger,
   ) {
     const given = {
       PORT: '0',
@@ -62,7 +63,7 @@ describe('an app', () => {
       definition,
       loadConfig({ ...platformEnv, ...env }, given),
       given.DATABASE_URL,
-      logger,
+      log,
     );
     running.push(app);
     let isReady = false;
@@ -245,6 +246,81 @@ describe('an app', () => {
     await app.close();
     running.pop();
     await expect(fetch(`${metrics}/metrics`)).rejects.toThrow();
+  });
+
+  it('says which port is in use and what to do, before anything of it starts', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const PORT = String((taken.address() as AddressInfo).port);
+    const lines: string[] = [];
+    const log = createLogger('test', 'trace', { write: (line) => void lines.push(line) });
+    let isBuilt = false;
+    const module = () => {
+      isBuilt = true;
+      return { module: Empty };
+    };
+    await expect(start({ PORT }, { ...minimal, module }, log)).rejects.toThrow(
+      `PORT: port ${PORT} is in use (EADDRINUSE): stop the program that listens there, or set PORT to another port`,
+    );
+    expect([isBuilt, lines]).toEqual([false, []]);
+    taken.close();
+  });
+
+  it('says that HOST is not an address of the machine', async () => {
+    await expect(start({ HOST: '192.0.2.1' })).rejects.toThrow(
+      'HOST: 192.0.2.1 is not an address of this machine',
+    );
+  });
+
+  it('does not start with one port for its API and its metrics', async () => {
+    const PORT = String(await freePort());
+    const variables = { PIS_ENVIRONMENT: 'production', PORT, PIS_METRICS_PORT: PORT };
+    await expect(start(variables, { ...minimal, publicPort: true })).rejects.toThrow(
+      `PIS_METRICS_PORT: port ${PORT} is in use`,
+    );
+  });
+
+  it('says once in its log what it waits for, and nothing else while it waits', async () => {
+    const lines: { level: string; msg: string }[] = [];
+    const log = createLogger('test', 'info', {
+      write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]),
+    });
+    const app = await start({}, minimal, log);
+    await until(() => lines.length > 0, { timeoutMs });
+    const client = app.app.get<pg.Pool>(PG_POOL).query('SELECT 1');
+    await app.close();
+    running.splice(0);
+    await expect(client).rejects.toThrow('without having checked its stores');
+    await app.ready;
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      ['warn', `waiting for PostgreSQL: database "${database}" does not exist`],
+    ]);
+  });
+
+  it('says which variable has the wrong password', async () => {
+    const wrong = Object.assign(new URL(server), { password: 'wrong' });
+    const app = await start({ DATABASE_URL: wrong.href });
+    await expect(app.outcome).rejects.toThrow(
+      `DATABASE_URL: PostgreSQL refuses this user: password authentication failed for user "${wrong.username}"`,
+    );
+  });
+
+  it('says what is away and why when its check of the stores waits', async () => {
+    const lines: string[] = [];
+    const log = { warn: (line: string) => lines.push(line) } as unknown as typeof logger;
+    const away = new StoreUnavailable('the read models cannot be reached', {
+      cause: new Error('connect ECONNREFUSED'),
+    });
+    let tries = 0;
+    const work = () =>
+      Promise.resolve().then(() => {
+        tries += 1;
+        if (tries < 3) throw away;
+      });
+    await onceAvailable({ signal: new AbortController().signal, logger: log }, work);
+    expect(lines).toEqual([
+      'the start waits: the read models cannot be reached: connect ECONNREFUSED',
+    ]);
   });
 
   it('does not start if its metrics port is in use, and leaves nothing open', async () => {

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { isTransient } from '@pis/postgres';
+import { isTransient, reasonOf, sqlStateOf } from '@pis/postgres';
 import { waitForCurrentSchema } from '@pis/read-models';
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
@@ -19,8 +19,9 @@ import type { Health } from './health.js';
 import { drainOf, httpAdapter } from './http-server.js';
 import { integrationFeeds } from '@pis/integration';
 import { heldLogger } from './quarantine-metrics.js';
+import { assertCanListen } from './listen-check.js';
 import { createLogger, type Logger, logWarnings, nestLogger } from './logging.js';
-import { metricsServer } from './metrics-server.js';
+import { metricsHost, metricsServer } from './metrics-server.js';
 import { directUrlOf, type OpenStore } from './composition.js';
 import { warnOfPlainConnections } from './plain-connections.js';
 import { checkPooler } from './pooler-check.js';
@@ -115,8 +116,15 @@ export async function startApp<Shape extends z.ZodRawShape>(
   logger: Logger,
   openStore?: OpenStore,
 ): Promise<RunningApp & { readonly ready: Promise<void> }> {
-  const telemetry = await startTelemetry(definition.name, config, logger);
   const metricsApart = servesMetricsApart(definition, config);
+  const host = config.HOST ?? definition.defaultHost ?? '0.0.0.0';
+  await assertCanListen([
+    { variable: 'PORT', host, port: config.PORT },
+    ...(metricsApart
+      ? [{ variable: 'PIS_METRICS_PORT', host: metricsHost(config), port: config.PIS_METRICS_PORT }]
+      : []),
+  ]);
+  const telemetry = await startTelemetry(definition.name, config, logger);
   const root = rootModule(definition, config, databaseUrl, logger, openStore);
   const app = await createApplication(root, config, logger);
   const drain = drainOf(app);
@@ -131,7 +139,7 @@ export async function startApp<Shape extends z.ZodRawShape>(
   if (telemetry.isOn) strategies.forEach(traceConsumer);
   let metrics: Awaited<ReturnType<typeof metricsServer>> | undefined;
   try {
-    await app.listen(config.PORT, config.HOST ?? definition.defaultHost ?? '0.0.0.0');
+    await app.listen(config.PORT, host);
     if (metricsApart) metrics = await metricsServer(registry, config);
   } catch (error) {
     // The loops run already. End them before the caller stops the database.
@@ -146,10 +154,10 @@ export async function startApp<Shape extends z.ZodRawShape>(
   const prepared = async () => {
     // First: a migration must not change another database.
     const pooler = { config, databaseUrl, app: definition.name, logger };
-    await onceAvailable(signal, () => checkPooler(pooler));
+    await onceAvailable({ signal, logger }, () => checkPooler(pooler));
     await Promise.all([
       definition.prepare?.({ app, config, databaseUrl, logger, signal }),
-      checkStores(app.get<StoreCheck>(STORE_CHECK), directUrlOf(config, databaseUrl), signal),
+      checkStores(app.get<StoreCheck>(STORE_CHECK), config, databaseUrl, { signal, logger }),
     ]);
   };
   const ready = prepared().then(async () => {
@@ -228,22 +236,53 @@ async function createApplication(
 /** Checks the stores as soon as they are available. Until then the app cannot use them. @throws ConfigurationError */
 async function checkStores(
   check: StoreCheck,
+  config: PlatformConfig,
   databaseUrl: string,
-  signal: AbortSignal,
+  start: Start,
 ): Promise<void> {
-  await waitForCurrentSchema({ connectionString: databaseUrl, signal });
-  await onceAvailable(signal, check);
+  const { signal, logger } = start;
+  const connectionString = directUrlOf(config, databaseUrl);
+  const log = (line: string) => logger.warn(line);
+  await waitForCurrentSchema({ connectionString, signal, log }).catch((error: unknown) => {
+    if (!sqlStateOf(error).startsWith(userRefused)) throw error;
+    const variable =
+      config.DATABASE_DIRECT_URL === undefined ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
+    throw new ConfigurationError([`${variable}: PostgreSQL refuses this user: ${reasonOf(error)}`]);
+  });
+  await onceAvailable(start, check);
 }
 
-/** Tries again while the stores cannot be reached. */
-async function onceAvailable(signal: AbortSignal, check: () => Promise<void>): Promise<void> {
+/** Class of SQLSTATEs: a wrong password, an unknown user. */
+const userRefused = '28';
+
+interface Start {
+  readonly signal: AbortSignal;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+/** Tries again while what the start needs is away, and logs each new reason. @param isAway default: isTransient */
+export async function onceAvailable<Result>(
+  { signal, logger }: Start,
+  work: () => Promise<Result>,
+  isAway: (error: unknown) => boolean = isTransient,
+): Promise<Result> {
+  let lastReason = '';
   for (;;)
     try {
-      return await check();
+      return await work();
     } catch (error) {
-      if (signal.aborted || !isTransient(error)) throw error;
+      if (signal.aborted || !isAway(error)) throw error;
+      const reason = reasonsOf(error);
+      if (reason !== lastReason) logger.warn(`the start waits: ${reason}`);
+      lastReason = reason;
       await delay(checkRetryMs, undefined, { signal });
     }
+}
+
+/** The message of an error and of its causes: what is away, and why. */
+function reasonsOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? reasonOf(error) : `${reasonOf(error)}: ${reasonsOf(cause)}`;
 }
 
 function connectConsumers(

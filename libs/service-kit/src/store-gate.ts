@@ -12,6 +12,11 @@ const defaultWaitMs = 8_000;
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void;
 
+/** The stores have not been checked. What the check waits for is logged where it waits (run-app.ts). */
+export class StoresNotChecked extends StoreUnavailable {
+  override readonly name = 'StoresNotChecked';
+}
+
 export class StoreGate {
   private isOpen = false;
   private readonly opening = Promise.withResolvers<void>();
@@ -30,7 +35,7 @@ export class StoreGate {
   /** Call this when the process ends. Calls that still wait fail at once: the gate will not open any more. */
   end(): void {
     this.opening.reject(
-      new StoreUnavailable('this process ends without having checked its stores'),
+      new StoresNotChecked('this process ends without having checked its stores'),
     );
   }
 
@@ -40,7 +45,7 @@ export class StoreGate {
     const waiting = new AbortController();
     const tooLong = delay(this.waitMs, undefined, { signal: waiting.signal, ref: false }).then(
       () => {
-        throw new StoreUnavailable('this process has not checked its stores yet');
+        throw new StoresNotChecked('this process has not checked its stores yet');
       },
     );
     try {
