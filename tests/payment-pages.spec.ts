@@ -1,5 +1,5 @@
 /** The pages of payment links in a real browser, with and without JavaScript. payment-pages-views.spec.ts has every view. */
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { linkLifetimeMs } from '@pis/domain';
 import {
   type PagesServer,
@@ -175,6 +175,29 @@ describeInBrowser('The pages of payment links', () => {
       await submit();
       await heading('Payment status');
       expect(server.links.submissions).toMatchObject([{ achAccountNumber: '1234567890123456' }]);
+    },
+    limitMs,
+  );
+
+  it(
+    'lets a payer who stopped a submission without an answer send the form again',
+    async () => {
+      await open();
+      await page.clock.install();
+      await page.reload();
+      await fill();
+      const held: Route[] = [];
+      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      await page.route('**/pay/*', (route) => void held.push(route), { times: 1 });
+      const button = page.locator('button[type=submit]');
+      await button.click({ noWaitAfter: true });
+      await sent;
+      const session = await page.context().newCDPSession(page);
+      await session.send('Page.stopLoading');
+      expect(await button.getAttribute('aria-disabled')).toBe('true');
+      await page.clock.fastForward(15_000);
+      await page.getByRole('button', { name: 'Submit bank details' }).click();
+      await heading('Payment status');
     },
     limitMs,
   );

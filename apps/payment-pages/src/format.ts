@@ -7,33 +7,22 @@ export function amountText(amountMinor: number): string {
   return dollars.format(amountMinor / 100);
 }
 
-export function dateText(iso: string, locale: string): string {
-  return formatIn(locale).date.format(Date.parse(iso));
-}
-
+/** With the time zone: nobody knows that of the reader. */
 export function timeText(iso: string, locale: string): string {
-  return `${formatIn(locale).time.format(Date.parse(iso))} UTC`;
+  return `${formatIn(locale).format(Date.parse(iso))} UTC`;
 }
 
-interface Formats {
-  readonly date: Intl.DateTimeFormat;
-  readonly time: Intl.DateTimeFormat;
-}
-
-const formats = new Map<string, Formats>();
+const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** Made once for each language: making one takes as long as the rest of a page. */
-function formatIn(locale: string): Formats {
+function formatIn(locale: string): Intl.DateTimeFormat {
   const known = formats.get(locale);
   if (known !== undefined) return known;
-  const made = {
-    date: new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }),
-    time: new Intl.DateTimeFormat(locale, {
-      dateStyle: 'medium',
-      timeStyle: 'short',
-      timeZone: 'UTC',
-    }),
-  };
+  const made = new Intl.DateTimeFormat(locale, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
   formats.set(locale, made);
   return made;
 }

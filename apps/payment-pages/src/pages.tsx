@@ -78,7 +78,7 @@ export const errorPage: ErrorPage = ({ status }, request) => {
   return page(
     request,
     { title: errorHeading(language, status), payment: null },
-    <ErrorContent language={language} status={status} />,
+    <ErrorContent language={language} status={status} isForm={request.method === 'POST'} />,
   );
 };
 

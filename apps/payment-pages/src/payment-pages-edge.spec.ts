@@ -109,6 +109,43 @@ describe('Without its stores', () => {
   });
 });
 
+describe('A form that the service does not take', () => {
+  const submitted = async (language = 'en') => {
+    const { statusCode, body } = await server.app.inject({
+      method: 'POST',
+      url: `/pay/${token}?lang=${language}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'subType=CHECKING',
+    });
+    return { statusCode, body };
+  };
+
+  it('is said not to be saved where that is certain', async () => {
+    jest.spyOn(performance, 'now').mockReturnValue(0);
+    server = await startPages({ changes: { PIS_RATE_LIMIT_PER_KEY: 1 } });
+    const answers = [await submitted(), await submitted('es'), await submitted()];
+    jest.restoreAllMocks();
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([404, 404, 429]);
+    for (const { body } of answers) expect(body).toMatch(/Nothing was saved|No se guardó nada/);
+    expect((await get(`/pay/${'X'.repeat(43)}`)).body).not.toContain('saved');
+  });
+
+  it.each([
+    [503, new StoreUnavailable('away')],
+    [500, new Error('broken')],
+  ])('may be saved after a %i: the page says how to find out', async (status, outage) => {
+    server = await startPages();
+    server.links.add(token);
+    server.links.outage = outage;
+    expect(await submitted()).toMatchObject({
+      statusCode: status,
+      body: expect.stringContaining('It is not certain whether your bank details were saved.'),
+    });
+    expect((await submitted('es')).body).toContain('No es seguro que');
+    expect((await get(`/pay/${token}`)).body).not.toContain('not certain');
+  });
+});
+
 describe('The logs', () => {
   it('have the route and never the token, also of an error', async () => {
     const lines: string[] = [];

@@ -111,6 +111,13 @@ describe('The page of an open link', () => {
     expect((await get(`/pay/${'x'.repeat(43)}?lang=es`)).body).toContain('Página no encontrada');
   });
 
+  it('says to the minute and with the time zone until when the link is valid', async () => {
+    server.links.add(token, { expiresAt: '2100-12-29T00:30:00.000Z' });
+    expect((await pay()).body).toContain('>Dec 29, 2100, 12:30 AM UTC</time>');
+    const { body } = await get(`/pay/${token}?lang=es`);
+    expect(body).toMatch(/>29 dic 2100, 12:30\sa\.m\. UTC<\/time>/);
+  });
+
   it('records each open with address and user agent', async () => {
     server.links.accesses.length = 0;
     await pay({ 'user-agent': 'Phone/1' });

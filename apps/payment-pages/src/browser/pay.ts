@@ -7,20 +7,29 @@ export {};
 /** The page's own address, for requests below it. */
 const here = location.pathname.replace(/\/$/, '');
 
+/** The server answers sooner. Of two forms that arrive, it takes one. */
+const answerMaxMs = 15_000;
+
 function improveForm(form: HTMLFormElement): void {
   const button = form.querySelector<HTMLButtonElement>('button[type=submit]');
   const label = button?.textContent ?? '';
-  form.addEventListener('submit', (event) => {
-    // A second click would send the form twice.
-    if (button?.getAttribute('aria-disabled') === 'true') event.preventDefault();
-    button?.setAttribute('aria-disabled', 'true');
-    if (button) button.textContent = form.dataset['submitting'] ?? label;
-  });
-  // The browser shows a page again as it was left.
-  addEventListener('pageshow', () => {
+  const enable = () => {
     button?.removeAttribute('aria-disabled');
     if (button) button.textContent = label;
+  };
+  form.addEventListener('submit', (event) => {
+    // A second click would send the form twice.
+    if (button?.getAttribute('aria-disabled') === 'true') {
+      event.preventDefault();
+      return;
+    }
+    button?.setAttribute('aria-disabled', 'true');
+    if (button) button.textContent = form.dataset['submitting'] ?? label;
+    // No event tells that the reader stopped the page, as one does without a connection.
+    setTimeout(enable, answerMaxMs);
   });
+  // The browser shows a page again as it was left.
+  addEventListener('pageshow', enable);
   compareAccountNumbers(form);
   showBank(form);
 }

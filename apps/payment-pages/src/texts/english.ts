@@ -1,6 +1,9 @@
 /** The texts in English. The names of headings, fields and buttons are an interface: tests and users rely on them. */
 import type { Texts } from './texts.js';
 
+const uncertain =
+  'It is not certain whether your bank details were saved. Open the link again in a moment: it shows the status of the payment if they were, and the form if not.';
+
 export const english: Texts = {
   locale: 'en-US',
   languageName: 'English',
@@ -72,7 +75,7 @@ export const english: Texts = {
     updated: 'Since',
     refresh: 'Check again',
     alreadySubmitted:
-      'Bank details were already submitted for this payment. What you entered now was not saved.',
+      'Bank details were already submitted for this payment. Only the first submission counts. What you entered now was not saved.',
     names: {
       QUEUED: 'Queued',
       PROCESSING: 'Processing',
@@ -107,6 +110,7 @@ export const english: Texts = {
     notFound: {
       heading: 'Page not found',
       text: 'There is no such link. Check that you copied the whole address, or ask for a new link.',
+      formText: 'There is no such link, or it was canceled. Nothing was saved. Ask for a new link.',
     },
     forbidden: {
       heading: 'The form could not be accepted',
@@ -115,15 +119,22 @@ export const english: Texts = {
     tooMany: {
       heading: 'Too many requests',
       text: 'This page was opened too often. Wait a moment and try again.',
+      formText:
+        'This page was opened too often. Nothing was saved. Wait a moment, open the link again, and fill in the form there.',
     },
     away: {
       heading: 'Temporarily unavailable',
       text: 'The service cannot answer right now. Try again in a moment.',
+      formText: uncertain,
     },
     notReadable: {
       heading: 'The form could not be read',
       text: 'Open the link again and fill in the form there. Nothing was saved.',
     },
-    other: { heading: 'Something went wrong', text: 'Try again in a moment.' },
+    other: {
+      heading: 'Something went wrong',
+      text: 'Try again in a moment.',
+      formText: uncertain,
+    },
   },
 };

@@ -1,6 +1,9 @@
 /** The texts in Spanish. */
 import type { Texts } from './texts.js';
 
+const uncertain =
+  'No es seguro que se hayan guardado sus datos bancarios. Abra el enlace de nuevo en un momento: muestra el estado del pago si se guardaron, y el formulario si no.';
+
 export const spanish: Texts = {
   locale: 'es-US',
   languageName: 'Español',
@@ -75,7 +78,7 @@ export const spanish: Texts = {
     updated: 'Desde',
     refresh: 'Comprobar de nuevo',
     alreadySubmitted:
-      'Ya se enviaron datos bancarios para este pago. Lo que escribió ahora no se guardó.',
+      'Ya se enviaron datos bancarios para este pago. Solo cuenta el primer envío. Lo que escribió ahora no se guardó.',
     names: {
       QUEUED: 'En cola',
       PROCESSING: 'En proceso',
@@ -110,6 +113,7 @@ export const spanish: Texts = {
     notFound: {
       heading: 'Página no encontrada',
       text: 'Este enlace no existe. Compruebe que copió la dirección completa o pida un enlace nuevo.',
+      formText: 'Este enlace no existe o se canceló. No se guardó nada. Pida un enlace nuevo.',
     },
     forbidden: {
       heading: 'No se pudo aceptar el formulario',
@@ -118,15 +122,22 @@ export const spanish: Texts = {
     tooMany: {
       heading: 'Demasiadas solicitudes',
       text: 'Esta página se abrió demasiadas veces. Espere un momento e inténtelo de nuevo.',
+      formText:
+        'Esta página se abrió demasiadas veces. No se guardó nada. Espere un momento, abra el enlace de nuevo y rellene allí el formulario.',
     },
     away: {
       heading: 'No disponible por el momento',
       text: 'El servicio no puede responder ahora. Inténtelo de nuevo en un momento.',
+      formText: uncertain,
     },
     notReadable: {
       heading: 'No se pudo leer el formulario',
       text: 'Abra el enlace de nuevo y rellene allí el formulario. No se guardó nada.',
     },
-    other: { heading: 'Algo salió mal', text: 'Inténtelo de nuevo en un momento.' },
+    other: {
+      heading: 'Algo salió mal',
+      text: 'Inténtelo de nuevo en un momento.',
+      formText: uncertain,
+    },
   },
 };

@@ -73,7 +73,14 @@ export interface Texts {
     readonly way: string;
   };
   /** Of an error, by its HTTP status; `other` for any other. */
-  readonly errors: Readonly<Record<ErrorKind, { readonly heading: string; readonly text: string }>>;
+  readonly errors: Readonly<Record<ErrorKind, ErrorTexts>>;
+}
+
+export interface ErrorTexts {
+  readonly heading: string;
+  readonly text: string;
+  /** Instead of `text` when a form was sent. */
+  readonly formText?: string;
 }
 
 export type ErrorKind = 'notFound' | 'forbidden' | 'tooMany' | 'away' | 'notReadable' | 'other';

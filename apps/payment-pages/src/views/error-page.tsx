@@ -21,14 +21,18 @@ export function errorHeading(language: Language, status: number): string {
 export function ErrorContent({
   language,
   status,
+  isForm,
 }: {
   readonly language: Language;
   readonly status: number;
+  /** Whether a form was sent: then the page says what became of it. */
+  readonly isForm: boolean;
 }) {
+  const { text, formText = text } = textsIn[language].errors[kinds[status] ?? 'other'];
   return (
     <>
       <h1>{errorHeading(language, status)}</h1>
-      <p>{textsIn[language].errors[kinds[status] ?? 'other'].text}</p>
+      <p>{isForm ? formText : text}</p>
     </>
   );
 }

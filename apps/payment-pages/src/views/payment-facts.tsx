@@ -1,6 +1,6 @@
 /** Who pays whom how much, as the counterparty sees it. */
 import type { ReactNode } from 'react';
-import { amountText, dateText } from '../format.js';
+import { amountText, timeText } from '../format.js';
 import type { LinkPayment } from '../link-pages.js';
 import type { Texts } from '../texts/texts.js';
 
@@ -31,7 +31,7 @@ export function PaymentFacts({ payment, texts, showsExpiry }: FactsProps) {
       )}
       {showsExpiry ? (
         <Fact name={details.expires}>
-          <time dateTime={payment.expiresAt}>{dateText(payment.expiresAt, locale)}</time>
+          <time dateTime={payment.expiresAt}>{timeText(payment.expiresAt, locale)}</time>
         </Fact>
       ) : null}
       <Fact name={details.amount[direction]} kind={isRequest ? 'amount' : 'total'}>
