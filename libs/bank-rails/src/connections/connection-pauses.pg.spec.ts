@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { pauseConnections, readPauses, restoredAt, resumeConnection } from './connection-pauses.js';
 
+const migrations = path.join(import.meta.dirname, '../../../read-models/prisma/migrations');
 let database: TestDatabase;
 let pool: pg.Pool;
 beforeAll(async () => {
@@ -21,13 +24,46 @@ async function identity(): Promise<string> {
 }
 
 it('the identity of a database has its timeline, also for a user who may not read the identifier of the server', async () => {
-  const [, timeline, table] = /^\d+\/([0-9A-F]{8})\/(\d+)$/.exec(await identity()) ?? [];
+  const [, timeline, tables] = /^\d+\/([0-9A-F]{8})\/(\d+\/\d+)$/.exec(await identity()) ?? [];
   expect(timeline).toBeDefined();
   await pool.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
   // Superusers may read everything. This role is there on every server.
   await pool.query('SET ROLE pg_read_all_data');
-  expect(await identity()).toBe(`/${timeline}/${table}`);
+  expect(await identity()).toBe(`/${timeline}/${tables}`);
   await pool.query('RESET ROLE');
+});
+
+it('a copy that CREATE DATABASE has made is another database, so what it takes the place of is not sent again', async () => {
+  await readPauses(pool, ['copied']);
+  // Both are copies of one template: their tables have the same identifiers.
+  const copy = await createTestDatabase();
+  const copyPool = openTestPool(copy.url, 1);
+  try {
+    const { rows } = await pool.query("SELECT * FROM rail_connections WHERE connection = 'copied'");
+    await copyPool.query(
+      'INSERT INTO rail_connections SELECT * FROM jsonb_populate_recordset(NULL::rail_connections, $1)',
+      [JSON.stringify(rows)],
+    );
+    expect((await readPauses(copyPool, ['copied'])).get('copied')).toMatchObject({
+      isRestored: true,
+    });
+    expect((await readPauses(pool, ['copied'])).size).toBe(0);
+  } finally {
+    await pool.query("DELETE FROM rail_connections WHERE connection = 'copied'");
+    await copyPool.end();
+    await copy.drop();
+  }
+});
+
+it('an upgrade that extends the identity keeps connections bound, and those of a restore paused', async () => {
+  const migration = (name: string) =>
+    pool.query(readFileSync(path.join(migrations, name, 'migration.sql'), 'utf8'));
+  await migration('20261212000000_timeline_of_database');
+  await readPauses(pool, ['bound', 'restored']);
+  await pool.query("UPDATE rail_connections SET identity = 'lost' WHERE connection = 'restored'");
+  await migration('20261215000000_copies_of_database');
+  expect([...(await readPauses(pool, ['bound', 'restored'])).keys()]).toEqual(['restored']);
+  await pool.query("DELETE FROM rail_connections WHERE connection IN ('bound', 'restored')");
 });
 
 it('the time of a restore is known until each connection was compared and resumed', async () => {
