@@ -63,7 +63,7 @@ export class BankSimulator implements InProcessBank {
     if (transfer.notified) this.hints.now();
     switch (transfer.status) {
       case 'accepted':
-        return { outcome: 'accepted' };
+        return { outcome: 'accepted', sentAmountMinor: amountOf(transfer) };
       case 'pending':
         return { outcome: 'received' };
       case 'refused':
@@ -117,6 +117,11 @@ function sameTerms(transfer: Posted, order: TransferInstruction): boolean {
   );
 }
 
+/** Null of what was voided before it came. */
+function amountOf({ amount_minor: amount }: Posted): number | null {
+  return amount === null ? null : Number(amount);
+}
+
 function submissionResult({ status, plan, code }: Posted): SubmissionResult {
   switch (status) {
     case 'accepted':
@@ -132,7 +137,7 @@ function submissionResult({ status, plan, code }: Posted): SubmissionResult {
 
 /** Corrections exist only in NACHA files. */
 function notificationOf(report: PublishedReport): BankNotification[] {
-  const { sequence, reference, type, code, dueAt } = report;
+  const { sequence, reference, type, code, dueAt, amountMinor: sentAmountMinor } = report;
   if (type === 'corrected') return [];
   return [
     {
@@ -142,6 +147,7 @@ function notificationOf(report: PublishedReport): BankNotification[] {
       returnReasonCode: type === 'returned' ? code : null,
       returnReference: type === 'returned' ? `return-${sequence}` : null,
       returnedAmount: null,
+      sentAmountMinor,
       rejection: type === 'rejected' ? rejectionOf(code) : null,
       correction: null,
       at: dueAt.toISOString(),

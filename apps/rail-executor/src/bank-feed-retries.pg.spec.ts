@@ -185,6 +185,7 @@ describe('a notification that contradicts its payment', () => {
         returnReasonCode: null,
         returnReference: null,
         returnedAmount: null,
+        sentAmountMinor: null,
         rejection: null,
         correction: null,
         at: new Date().toISOString(),

@@ -208,6 +208,7 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
             returnReasonCode: null,
             returnReference: null,
             returnedAmount: null,
+            sentAmountMinor: null,
             rejection: null,
             correction: null,
           };

@@ -25,6 +25,7 @@ const notification = (sequence: string): BankNotification => ({
   returnReasonCode: null,
   returnReference: null,
   returnedAmount: null,
+  sentAmountMinor: null,
   rejection: null,
   correction: null,
   at: '2026-11-28T12:00:00.000Z',

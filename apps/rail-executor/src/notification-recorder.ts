@@ -167,6 +167,7 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
   const isBeforeClaim = status === 'QUEUED' || status === 'AWAITING_CONFIRMATION';
   if (railReference !== reference)
     throw new Unfit(`${status}, never submitted as ${reference}`, !isBeforeClaim);
+  checkAmount(notification, payment);
   const at = new Date().toISOString();
   const complete: PaymentCommand = { type: 'CompletePayment', at, data: {} };
   const unsettled = status === 'PROCESSING' || status === 'FAILED_IN_FLIGHT';
@@ -199,6 +200,20 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
       return unreachable(type);
   }
   throw new Unfit(`${type}, but the payment is ${status}`, true);
+}
+
+/**
+ * The bank moves, or holds, another payment under this reference: the log was restored, and a client has created a lost payment
+ * again, under its key, with another amount. This one was not executed, and staff must look at both. A rejection is
+ * recorded: under the reference nothing is executed, whatever the amount. So is a correction, which is about the account.
+ * @throws Unfit
+ */
+function checkAmount({ type, sentAmountMinor }: Readable, payment: Payment): void {
+  if (type === 'rejected' || type === 'corrected' || sentAmountMinor === null) return;
+  const amountMinor = transferAmountMinor(payment);
+  if (sentAmountMinor === amountMinor) return;
+  const amounts = `${sentAmountMinor}, not ${amountMinor} (minor units)`;
+  throw new Unfit(`the bank has another amount under this reference: ${amounts}`, true);
 }
 
 /** @throws Unfit for an amount that cannot be of this payment */

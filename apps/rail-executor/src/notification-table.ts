@@ -227,7 +227,7 @@ interface NotificationRow {
 /** What only some types of notifications have. */
 type Detail = Pick<
   BankNotification,
-  'rejection' | 'correction' | 'returnReference' | 'returnedAmount'
+  'rejection' | 'correction' | 'returnReference' | 'returnedAmount' | 'sentAmountMinor'
 >;
 
 /** A replacer: PostgreSQL's jsonb refuses NUL and halves of surrogate pairs. */
@@ -240,20 +240,22 @@ function detailOf({
   correction,
   returnReference,
   returnedAmount,
+  sentAmountMinor,
 }: Detail): string | null {
-  const detail = { rejection, correction, returnReference, returnedAmount };
-  return Object.values(detail).every((value) => value === null)
-    ? null
-    : JSON.stringify(detail, storable);
+  const detail = { rejection, correction, returnReference, returnedAmount, sentAmountMinor };
+  const given = Object.entries(detail).filter(([, value]) => value !== null);
+  return given.length === 0 ? null : JSON.stringify(Object.fromEntries(given), storable);
 }
 
 function notificationOf(row: NotificationRow): BankNotification {
   const { sequence, reference, type, return_reason_code: returnReasonCode, at } = row;
   const { rejection = null, correction = null } = row.detail ?? {};
   const { returnReference = null, returnedAmount = null } = row.detail ?? {};
+  // Older releases store none.
+  const { sentAmountMinor = null } = row.detail ?? {};
   return {
     ...{ sequence, reference, type, returnReasonCode, returnReference, returnedAmount },
-    ...{ rejection, correction, at: at.toISOString() },
+    ...{ sentAmountMinor, rejection, correction, at: at.toISOString() },
   };
 }
 

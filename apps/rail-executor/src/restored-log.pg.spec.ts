@@ -151,6 +151,80 @@ it.each(['ACH', 'RTP'] as const)(
   },
 );
 
+it.each([
+  ['ACH', '4321'],
+  ['RTP', '0402'],
+] as const)(
+  'a payment that is confirmed over %s with another amount, after the client has repeated it in its second life, is in doubt, and staff see it',
+  async (rail, ending) => {
+    await openFor('payment');
+    const message = await world.queue(ending, 'OUTBOUND', rail);
+    await handle(world.executor({ banks: formats.banks }), message);
+    await formats.exchangeFiles();
+    const store = await restored(message, 11_111);
+    const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+    for (let lives = 1; lives <= 3; lives += 1) {
+      const executor = world.executor({ banks: formats.banks, store, config });
+      await handle(executor, message);
+      await settle(executor);
+      await world.timePasses(message.paymentId);
+      // What the bank has reported a minute ago postpones no deadline.
+      await world.pool.query(
+        "UPDATE rail_notified_references SET since = now() - interval '1 hour'",
+      );
+      await world.makeNotificationsDue();
+      await settle(executor);
+    }
+    expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+    expect(await formats.executions()).toBe(1);
+    const { rows } = await world.pool.query('SELECT type, reason FROM rail_notifications');
+    expect(rows).toEqual([
+      {
+        type: 'confirmed',
+        reason: 'the bank has another amount under this reference: 12345, not 11111 (minor units)',
+      },
+    ]);
+  },
+);
+
+it('a simulated bank that has executed another amount does not complete the payment, by an answer or by a report', async () => {
+  await openFor('payment');
+  const message = await world.queue('0101');
+  await handle(world.executor(), message);
+  await until(async () => (await world.pending(message.paymentId)) === null, { timeoutMs: 60_000 });
+  const store = await restored(message, 11_111);
+  const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+  const executor = world.executor({ store, config });
+  await handle(executor, message);
+  for (let times = 1; times <= 3; times += 1) {
+    await settle(executor);
+    await world.timePasses(message.paymentId);
+    await world.pool.query("UPDATE rail_notified_references SET since = now() - interval '1 hour'");
+  }
+  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  expect(await world.executions()).toBe(1);
+  expect(world.logger.lines.join()).toContain('"sentMinor":12345,"amountMinor":11111');
+  expect(await world.count('rail_notifications')).toBe(1);
+});
+
+it('a payment whose earlier one a bank held, and has executed with another amount, is in doubt at its deadline', async () => {
+  await openFor('payment');
+  const message = await world.queue('0502', 'OUTBOUND', 'RTP');
+  await handle(world.executor({ banks: formats.banks }), message);
+  const store = await restored(message, 11_111);
+  const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
+  const executor = world.executor({ banks: formats.banks, store, config });
+  await handle(executor, message);
+  await settle(executor);
+  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing']);
+  await world.pool.query("UPDATE iso_transfers SET state = 'accepted'");
+  for (let times = 1; times <= 2; times += 1) {
+    await world.timePasses(message.paymentId);
+    await settle(executor);
+  }
+  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+});
+
 /** A collection whose entry is in no file yet, or had this status when the log was lost. */
 async function submittedAndRestored(amountMinor?: number, status = 'waiting') {
   const message = await world.queue('4321', 'OUTBOUND', 'ACH');

@@ -154,6 +154,7 @@ describe('the deadline loop', () => {
       returnReasonCode: null,
       returnReference: null,
       returnedAmount: null,
+      sentAmountMinor: null,
       rejection: null,
       correction: null,
     };

@@ -55,6 +55,8 @@ export const inquiryBackoff: Backoff = { initialMs: 5_000, maxMs: 24 * 3_600_000
 /** The memory of a bank whose connection was removed together with its terms. */
 const memoryDefaultMs = 90 * 24 * 3_600_000;
 
+type Accepted = Extract<InquiryResult, { readonly outcome: 'accepted' }>;
+
 export class TransferOutcome {
   constructor(private readonly options: TransferOutcomeOptions) {}
 
@@ -95,7 +97,7 @@ export class TransferOutcome {
     const answer = await this.bankOf(current).inquire(reference);
     switch (answer.outcome) {
       case 'accepted':
-        if (await this.isAnother(current, reference)) return this.askAgain(current);
+        if (await this.isAnother(current, reference, answer)) return this.leaveInDoubt(current);
         return this.complete(current, cause);
       case 'error':
         if (!(await this.isReliable(current, answer))) return this.askAgain(current);
@@ -126,6 +128,16 @@ export class TransferOutcome {
     if (this.proves('unknown', current, sealed))
       return this.rejectLate(current, cause, neverArrived);
     return this.askAgain(current, this.untilRuledOut(current, sealed).maxMs);
+  }
+
+  /** At its deadline it is FAILED_IN_FLIGHT. It has none if the bank held what it has accepted now. */
+  private async leaveInDoubt(current: LoadedTransfer): Promise<void> {
+    const { paymentId, status } = current.state;
+    if (status === 'PROCESSING') {
+      const inMs = Math.max(0, this.overdueInMs(current.state));
+      await this.options.pending.postponeOverdue(paymentId, inMs);
+    }
+    return this.askAgain(current);
   }
 
   /**
@@ -159,7 +171,7 @@ export class TransferOutcome {
     const answer = await this.inquired(claimed, transfer.reference);
     switch (answer.outcome) {
       case 'accepted':
-        if (await this.isAnother(claimed, transfer.reference))
+        if (await this.isAnother(claimed, transfer.reference, answer))
           return pending.again(paymentId, inquiryBackoff);
         return this.complete(claimed, cause);
       case 'error':
@@ -229,14 +241,18 @@ export class TransferOutcome {
   }
 
   /**
-   * Whether what the bank has accepted is another transfer, by the records of the connection: the log was restored, and a client
-   * has created a lost payment again, under its key, with another amount. That one was not executed, and staff must
-   * look at both.
+   * Whether what the bank has accepted is another transfer, by its answer or by the records of the connection: the log was
+   * restored, and a client has created a lost payment again, under its key, with another amount. That one was not executed,
+   * and staff must look at both. What the bank reports by itself is checked by NotificationRecorder.
    */
-  private async isAnother(current: LoadedTransfer, reference: string): Promise<boolean> {
+  private async isAnother(
+    current: LoadedTransfer,
+    reference: string,
+    { sentAmountMinor = null }: Accepted,
+  ): Promise<boolean> {
     const { paymentId } = current.state;
-    const record = (await this.bankOf(current).recordOf?.(reference)) ?? null;
-    const sentMinor = record?.amountMinor ?? null;
+    const sentMinor =
+      sentAmountMinor ?? (await this.bankOf(current).recordOf?.(reference))?.amountMinor ?? null;
     const amountMinor = transferAmountMinor(current.state);
     if (sentMinor === null || sentMinor === amountMinor) return false;
     const facts = { paymentId, reference, sentMinor, amountMinor };

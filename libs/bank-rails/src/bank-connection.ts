@@ -79,8 +79,11 @@ interface Unseen {
 }
 
 export type InquiryResult =
-  /** The rail has accepted it. */
-  | { readonly outcome: 'accepted' }
+  /**
+   * The rail has accepted it. The amount, minor units, is as in BankNotification. Where it is absent or null, the records of
+   * the connection count, if it keeps them.
+   */
+  | { readonly outcome: 'accepted'; readonly sentAmountMinor?: number | null | undefined }
   /** The bank has it and investigates it. The feed reports the outcome. */
   | { readonly outcome: 'received' }
   /** Definitely not executed, and never will be under this reference. */
@@ -187,6 +190,12 @@ export interface BankNotification {
   readonly returnedAmount: ReturnedAmount | null;
   /** Of a rejection, when the bank says why; otherwise null. */
   readonly rejection: RailRejection | null;
+  /**
+   * The amount of the transfer that has this reference, minor units, as the connection recorded it when it was sent, or as the
+   * bank says. It is the amount of another payment if the log was restored, and a client has created a lost payment again
+   * with another amount. Null where it is not known.
+   */
+  readonly sentAmountMinor: number | null;
   /** Of a correction; otherwise null. */
   readonly correction: BankCorrection | null;
   /** ISO 8601 with milliseconds. */

@@ -102,7 +102,7 @@ export const submissionResultSchema: z.ZodType<SubmissionResult> = z.discriminat
 ]);
 
 export const inquiryResultSchema: z.ZodType<InquiryResult> = z.discriminatedUnion('outcome', [
-  z.object({ outcome: z.literal('accepted') }),
+  z.object({ outcome: z.literal('accepted'), sentAmountMinor: z.number().nullish() }),
   z.object({ outcome: z.literal('received') }),
   z.object({ outcome: z.literal('error'), rejection: railRejectionSchema }),
   z.object({ outcome: z.literal('unknown') }),
@@ -133,6 +133,8 @@ const notification = z.object({
     .object({ amountMinor: z.number(), currencyCode: z.string() })
     .nullable()
     .default(null),
+  // Banks of older releases do not name it.
+  sentAmountMinor: z.number().nullable().default(null),
   rejection: railRejectionSchema.nullable().default(null),
   correction: bankCorrectionSchema.nullable().default(null),
   at: z.iso.datetime({ precision: 3 }),
@@ -147,6 +149,7 @@ const unreadableNotification = z
     returnReasonCode: null,
     returnReference: null,
     returnedAmount: null,
+    sentAmountMinor: null,
     rejection: null,
     correction: null,
     at: new Date().toISOString(),

@@ -153,9 +153,10 @@ it('an unreadable notification is reported separately, and does not delay others
       readable,
       { ...readable, sequence: '2', type: 'reversed' },
       { sequence: '3', text: 'hello' },
-      { ...readable, sequence: '4' },
+      { ...readable, sequence: '4', sentAmountMinor: 4_711 },
+      { ...readable, sequence: '5', sentAmountMinor: 'much' },
     ],
-    cursor: '4',
+    cursor: '5',
   });
   const server = createServer(respond(200, body)).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -165,12 +166,14 @@ it('an unreadable notification is reported separately, and does not delay others
   try {
     expect(await connection.notifications({ after: '', max: 10 })).toMatchObject({
       notifications: [
-        readable,
+        // A bank of an older release names no amount.
+        { ...readable, sentAmountMinor: null },
         { sequence: '2', reference: 'A', ...unreadable },
         { sequence: '3', reference: '', ...unreadable },
-        { ...readable, sequence: '4' },
+        { ...readable, sequence: '4', sentAmountMinor: 4_711 },
+        { sequence: '5', reference: 'A', ...unreadable },
       ],
-      cursor: '4',
+      cursor: '5',
     });
   } finally {
     server.closeAllConnections();

@@ -9,7 +9,7 @@ export function reporting(
   const notifications = reports.map((report, index) => ({
     ...{ reference: '', type: 'confirmed' as const, at: new Date().toISOString() },
     ...{ returnReasonCode: null, returnReference: null, returnedAmount: null },
-    ...{ rejection: null, correction: null },
+    ...{ sentAmountMinor: null, rejection: null, correction: null },
     ...report,
     sequence: `${index + 1}`,
   }));

@@ -105,7 +105,17 @@ function submissionConformance(bank: () => BankUnderTest): void {
   ])('answers an inquiry about a submitted transfer of %s with %j', async (ending, expected) => {
     const instruction = instructionEnding(ending);
     await submitted(bank(), instruction);
-    expect(await connection().inquire(instruction.reference)).toEqual(expected);
+    expect(await connection().inquire(instruction.reference)).toMatchObject(expected);
+  });
+
+  it('can say which amount an accepted transfer has', async () => {
+    const instruction = instructionEnding('4321');
+    const { reference, amountMinor } = instruction;
+    await submitted(bank(), instruction);
+    const answer = await connection().inquire(reference);
+    const named = answer.outcome === 'accepted' ? answer.sentAmountMinor : null;
+    const recorded = await connection().recordOf?.(reference);
+    expect(named ?? recorded?.amountMinor).toBe(amountMinor);
   });
 
   it('confirms a late transfer after an inquiry, once', async () => {
@@ -176,6 +186,18 @@ function feedConformance(bank: () => BankUnderTest): void {
     const references = returns.map(({ returnReference }) => returnReference);
     expect(references).toEqual([expect.any(String), expect.any(String)]);
     expect(new Set(references).size).toBe(2);
+  });
+
+  it('names the amount of each transfer that it reports on', async () => {
+    const instructions = [4_711, 815].map((amountMinor) =>
+      instructionEnding('0101', { amountMinor }),
+    );
+    for (const instruction of instructions) await submitted(bank(), instruction);
+    const reports = await readAll(connection());
+    expect(reports.length).toBeGreaterThanOrEqual(instructions.length);
+    const amounts = new Map(instructions.map((one) => [one.reference, one.amountMinor]));
+    for (const { reference, sentAmountMinor } of reports)
+      expect(sentAmountMinor).toBe(amounts.get(reference));
   });
 
   it('says that there is nothing new with the cursor it was asked with', async () => {

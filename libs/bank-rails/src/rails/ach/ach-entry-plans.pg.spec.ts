@@ -6,6 +6,7 @@ import { createTestDatabase, openTestPool, expectFewRowsRead } from '@pis/local-
 import type { TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { wantSql } from './ach-inquiries.js';
+import { readReports } from './ach-feed.js';
 import { entriesByTrace } from './ach-known.js';
 import { usedSql } from './ach-prenotes.js';
 import { dueTimes, queuedEntries } from './ach-queue.js';
@@ -19,6 +20,10 @@ let pool: pg.Pool;
 beforeEach(async () => {
   database = await createTestDatabase();
   pool = openTestPool(database.url, 1);
+  await pool.query(
+    `INSERT INTO ach_feed (bank, sequence, reference, type, at) VALUES ($1, 1, 'filed 1', 'confirmed', now())`,
+    [bank],
+  );
 });
 afterEach(async () => {
   await pool.end();
@@ -51,6 +56,7 @@ async function addSettled(): Promise<void> {
 const calls: Readonly<Record<string, () => Promise<unknown>>> = {
   'by their trace numbers': () => entriesByTrace(pool, bank, ['filed 1']),
   'that may still be in a queue': () => queuedEntries(pool, bank, ['filed 1'], new Date(0)),
+  'that the feed reports on': () => readReports(pool, bank, { after: '', max: 10 }),
   'whose file is due': () => dueTimes(pool, bank, ['filed 1']),
   'to be asked about': () =>
     pool.query({ name: 'want', text: wantSql, values: ['filed 1', bank, 0] }),

@@ -140,16 +140,15 @@ export class IsoFeed {
       return unreadable(report, message);
     }
     const { transfers } = this.options;
-    const { reference } = transfer;
     switch (outcome.type) {
       case 'accepted':
         await transfers.settle(transfer, 'accepted');
-        return notification(report, reference, 'confirmed');
+        return notification(report, transfer, 'confirmed');
       case 'rejected':
         return this.rejected(report, message, transfer, outcome.rejection);
       case 'held':
         await transfers.settle(transfer, 'held');
-        return notification(report, reference, 'held');
+        return notification(report, transfer, 'held');
       case 'received':
         await transfers.settle(transfer, 'received');
         return null;
@@ -181,9 +180,7 @@ export class IsoFeed {
       transfer;
     if (settled.state === 'accepted' || settled.state === 'held')
       return unreadable(report, message);
-    return isOpen(settled)
-      ? null
-      : notification(report, transfer.reference, 'rejected', { rejection });
+    return isOpen(settled) ? null : notification(report, transfer, 'rejected', { rejection });
   }
 
   /** What comes back had been accepted, whether the bank said so or not. */
@@ -193,7 +190,7 @@ export class IsoFeed {
     transfer: IsoTransfer,
   ): Promise<BankNotification> {
     const { reason, returnId, returnedAmountMinor: amountMinor, currencyCode } = message;
-    const { reference, details } = transfer;
+    const { details } = transfer;
     // Return codes belong to ACH. A bank that gives one gives it as a code of its own.
     const code = reason?.proprietary ?? '';
     const particulars = {
@@ -204,9 +201,9 @@ export class IsoFeed {
     // Without details, of a transfer that staff found, the payment's own amount decides. An executor of an older
     // release would record any return as one of the whole amount, so one that does not fit is told as unreadable.
     if (details !== null && !isReturnOf(message, details))
-      return notification(report, reference, 'unreadable', particulars);
+      return notification(report, transfer, 'unreadable', particulars);
     await this.options.transfers.settle(transfer, 'accepted');
-    return notification(report, reference, 'returned', particulars);
+    return notification(report, transfer, 'returned', particulars);
   }
 
   /** The next void of the transfer finds the answer in the row. */
@@ -289,7 +286,7 @@ interface Particulars {
 
 function notification(
   { sequence, at }: Report,
-  reference: string,
+  { reference, details }: Pick<IsoTransfer, 'reference' | 'details'>,
   type: BankNotification['type'],
   { returnReasonCode = null, returnReference, returnedAmount, rejection }: Particulars = {},
 ): BankNotification {
@@ -297,6 +294,7 @@ function notification(
     ...{ sequence, reference, type, returnReasonCode, at },
     returnReference: returnReference ?? null,
     returnedAmount: returnedAmount ?? null,
+    sentAmountMinor: details?.amountMinor ?? null,
     rejection: rejection ?? null,
     correction: null,
   };
@@ -305,5 +303,5 @@ function notification(
 /** No payment has such a reference, so staff sees the message among those that match nothing. */
 function unreadable(report: Report, read: IsoMessage | null): BankNotification {
   const named = read?.messageId ?? report.sequence;
-  return notification(report, `ISO message ${named}`, 'unreadable');
+  return notification(report, { reference: `ISO message ${named}`, details: null }, 'unreadable');
 }
