@@ -47,6 +47,14 @@ describe('deploy/Dockerfile', () => {
     expect(the('RUN')).toMatch(/--no-install-recommends tini=\S+ .*rm -rf \/var\/lib\/apt\/lists/);
   });
 
+  it('bounds the memory of Node.js as npm start does', () => {
+    const start = readFileSync(join(root, 'tools/start.mjs'), 'utf8');
+    const [, youngGeneration] = /'(--max-semi-space-size=\d+)'/.exec(start);
+    expect(JSON.parse(the('ENTRYPOINT'))).toContain(youngGeneration);
+    const [, arenas] = /MALLOC_ARENA_MAX \|\| '(\d+)'/.exec(start);
+    expect(the('ENV')).toContain(`MALLOC_ARENA_MAX=${arenas} `);
+  });
+
   it('checks its health without a shell, through the entry of the bundle', () => {
     expect(the('HEALTHCHECK')).toMatch(/ CMD \["node", "\/app\/start\.js", "health"\]$/);
   });
