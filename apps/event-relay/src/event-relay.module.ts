@@ -16,7 +16,9 @@ import {
   consumedTopics,
   consumerGroups,
   filledTopics,
+  goBackToGroups,
   integrationFeeds,
+  isRelayToGoBack,
   relayGroup,
   relayPlace,
 } from '@pis/integration';
@@ -101,6 +103,12 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
         const begin = await carryOverToRelay(this.pool);
         if (begin !== null)
           this.logger.info({ begin }, 'relay begins where the embedded groups were');
+        const again = await goBackToGroups(this.pool);
+        if (again !== null)
+          this.logger.warn(
+            { begin: again },
+            'the database was restored or failed over: what the groups have read since is published again',
+          );
       },
     });
     new Gauge({
@@ -121,6 +129,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
         topics: consumedTopics,
       }),
       published: () => relayPlace(this.pool),
+      isUnknown: () => isRelayToGoBack(this.pool),
       state: pgConsumerState(this.pool, checkpoints),
       logger: this.logger,
     });

@@ -71,6 +71,34 @@ it('records a position only after the group has handled all messages up to there
   await follower.stop();
 });
 
+it('records nothing while the relay has yet to go back after a restore', async () => {
+  let isUnknown = true;
+  let asked = 0;
+  const saved: string[] = [];
+  const follower = new GroupFollower({
+    groups: ['webhook-dispatcher'],
+    progress: {
+      ends: () => Promise.resolve(new Map([['t', new Map([[0, 1n]])]])),
+      hasReached: () => Promise.resolve(true),
+      close: () => Promise.resolve(),
+    },
+    published: () => Promise.resolve({ position: '10', eventId: null }),
+    isUnknown: () => {
+      asked += 1;
+      return Promise.resolve(isUnknown);
+    },
+    state: { saveCheckpoint: (_group, position) => Promise.resolve(void saved.push(position)) },
+    logger: createLogger('test', 'silent'),
+    everyMs: 1,
+  });
+  follower.start();
+  await until(() => asked > 4, { timeoutMs });
+  expect(saved).toEqual([]);
+  isUnknown = false;
+  await until(() => saved.length === 1, { timeoutMs });
+  await follower.stop();
+});
+
 it('ends even if the broker never answers', async () => {
   let asked = false;
   const follower = new GroupFollower({

@@ -14,6 +14,8 @@ export interface GroupFollowerOptions {
   readonly progress: GroupProgress;
   /** How far the relay has published. */
   readonly published: () => Promise<LogPlace>;
+  /** Whether the groups may have to read again what they have committed. Nothing is recorded then. Default: never. */
+  readonly isUnknown?: () => Promise<boolean>;
   readonly state: Pick<ConsumerState, 'saveCheckpoint'>;
   readonly logger: Logger;
   readonly everyMs?: number;
@@ -72,7 +74,11 @@ export class GroupFollower {
   }
 
   private async follow(group: string): Promise<void> {
-    const { progress, published, state } = this.options;
+    const { progress, published, state, isUnknown } = this.options;
+    if ((await isUnknown?.()) === true) {
+      this.marks.delete(group);
+      return;
+    }
     const mark = this.marks.get(group);
     if (mark === undefined) {
       // The order matters: all messages up to the position lie before the ends.

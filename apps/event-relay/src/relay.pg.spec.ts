@@ -6,7 +6,7 @@ import {
 } from '@pis/local-servers/testing';
 import { BrokerUnavailable, type Message, pgConsumerState } from '@pis/messaging';
 import { MemoryLog } from '@pis/messaging/testing';
-import { carryOverToRelay } from '@pis/integration';
+import { carryOverToRelay, goBackToGroups, isRelayToGoBack } from '@pis/integration';
 import { Bell, Listener, WakeUps, workChannel } from '@pis/postgres';
 import { createLogger } from '@pis/service-kit';
 import type pg from 'pg';
@@ -212,6 +212,44 @@ describe('the event relay', () => {
     start(undefined, { onActive, state: pgConsumerState(pool, { transport: 'kafka' }) });
     await seen('3', '4', '3', '4');
   });
+
+  it('publishes again what the groups had not read by the database, once after a restore or a failover', async () => {
+    await write('1', '2', '3', '4');
+    const kafka = () => pgConsumerState(pool, { transport: 'kafka' });
+    const [first, second] = await offsets();
+    const onActive = async () => void (await goBackToGroups(pool));
+    const before = start(undefined, { onActive, state: kafka() });
+    await seen('1', '2', '3', '4');
+    await before.stop();
+    await at('rail-executor', second ?? '');
+    await at('webhook-dispatcher', first ?? '');
+    // Without a restore the relay goes on where it was.
+    const same = start(undefined, { onActive, state: kafka() });
+    await write('5');
+    await seen('1', '2', '3', '4', '5');
+    await same.stop();
+
+    await pool.query(
+      "UPDATE consumer_checkpoints SET database_identity = 'of the lost database' WHERE consumer_group = 'event-relay'",
+    );
+    expect(await isRelayToGoBack(pool)).toBe(true);
+    const after = start(undefined, { onActive, state: kafka() });
+    await seen('1', '2', '3', '4', '5', '2', '3', '4', '5');
+    expect(await isRelayToGoBack(pool)).toBe(false);
+    await after.stop();
+    start(undefined, { onActive, state: kafka() });
+    await write('6');
+    await seen('1', '2', '3', '4', '5', '2', '3', '4', '5', '6');
+  });
+
+  /** Where a group is by the database: the event is named, as the apps do. */
+  async function at(group: string, position: string): Promise<void> {
+    await pool.query(
+      `INSERT INTO consumer_checkpoints (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
+       VALUES ($1, $2, gen_random_uuid(), 'payment-1', 0, 'kafka', now())`,
+      [group, position],
+    );
+  }
 
   it('publishes events again when it is rewound while it runs', async () => {
     await write('1', '2', '3');

@@ -11,6 +11,8 @@ import {
 } from '@pis/event-store';
 import {
   carryOverToKafka,
+  goBackAfterRestore,
+  isRestoredSinceRelay,
   moveCheckpoint,
   readCheckpoints,
   readPlace,
@@ -27,6 +29,16 @@ export function relayPlace(pool: pg.Pool): ReturnType<typeof readPlace> {
 /** Runs before the relay starts: see carryOverToKafka. */
 export function carryOverToRelay(pool: pg.Pool): Promise<Position | null> {
   return carryOverToKafka(pool, relayGroup, consumerGroups);
+}
+
+/** Runs before the relay starts: see goBackAfterRestore. */
+export function goBackToGroups(pool: pg.Pool): Promise<Position | null> {
+  return goBackAfterRestore(pool, relayGroup, consumerGroups);
+}
+
+/** Whether the relay has yet to go back after a restore. */
+export function isRelayToGoBack(pool: pg.Pool): Promise<boolean> {
+  return isRestoredSinceRelay(pool, relayGroup);
 }
 
 /** The text does not name a position in this log. */

@@ -161,3 +161,57 @@ export async function carryOverToKafka(
   );
   return rows[0]?.position ?? null;
 }
+
+/**
+ * Whether the database was restored or failed over since the relay became active. Then the brokers may have the groups further
+ * than the database has what they did: what came of those messages, such as deliveries that wait for a retry, is lost with it.
+ */
+export async function isRestoredSinceRelay(pool: pg.Pool, relay: string): Promise<boolean> {
+  const { rows } = await pool.query<{ is_restored: boolean | null }>(
+    `SELECT database_identity <> rail_database_identity() AS is_restored FROM consumer_checkpoints
+      WHERE consumer_group = $1`,
+    [relay],
+  );
+  return rows[0]?.is_restored === true;
+}
+
+/**
+ * After a restore or a failover of the database: makes the relay begin at the position of the group that was furthest behind by
+ * this database, so that the groups get again what they have read since.
+ * @returns the relay's new position, null if it did not change
+ */
+export async function goBackAfterRestore(
+  pool: pg.Pool,
+  relay: string,
+  groups: readonly string[],
+): Promise<Position | null> {
+  const begin = (await isRestoredSinceRelay(pool, relay))
+    ? await goBack(pool, relay, groups)
+    : null;
+  // Last: if this process dies before, the next relay goes back.
+  await pool.query(
+    `INSERT INTO consumer_checkpoints AS c (consumer_group, position, transport, database_identity, updated_at)
+     VALUES ($1, $2, 'kafka', rail_database_identity(), now())
+     ON CONFLICT (consumer_group) DO UPDATE SET database_identity = excluded.database_identity`,
+    [relay, beginning],
+  );
+  return begin;
+}
+
+async function goBack(
+  pool: pg.Pool,
+  relay: string,
+  groups: readonly string[],
+): Promise<Position | null> {
+  const checkpoints = await readCheckpoints(pool);
+  const placeOf = (group: string) => checkpoints.find(({ reader }) => reader === group);
+  // A group without a checkpoint has read nothing.
+  const places = groups.map((group) => placeOf(group)?.anchor ?? null);
+  const [slowest = null] = places.toSorted((a, b) =>
+    (a?.position ?? beginning) < (b?.position ?? beginning) ? -1 : 1,
+  );
+  const begin = slowest?.position ?? beginning;
+  if (begin >= (placeOf(relay)?.position ?? beginning)) return null;
+  await moveCheckpoint(pool, relay, slowest, 'kafka');
+  return begin;
+}
