@@ -4,8 +4,8 @@ import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type Checkpoint, newestCheckpoint } from './checkpoints.js';
 import { hashOfLeaf, leafOf } from './leaf.js';
-import { inclusionProofs } from './merkle-tree.js';
-import { indexesOf, storedNodes, wantCheckpoint } from './tree-store.js';
+import { inclusionProofs, rootAt } from './merkle-tree.js';
+import { indexesOf, readTree, storedNodes, wantCheckpoint } from './tree-store.js';
 
 export interface EventProof {
   /** From 0. */
@@ -58,8 +58,26 @@ export async function proveStream(
       return { checkpoint, events: proven };
     }
     if (performance.now() - startedMs >= wait.timeoutMs)
-      throw new StoreUnavailable('no signed checkpoint covers all events of the payment yet');
+      throw new StoreUnavailable(await whyUnproven(pool, checkpoint));
     await wantCheckpoint(pool, true);
     await pause(wait.pollMs);
   }
+}
+
+const unproven = 'no signed checkpoint covers all events of the payment yet';
+
+/** Names the runbook. Only the process that signs knows for sure that the signing is broken. Mostly, the stored tree tells, too. */
+async function whyUnproven(pool: pg.Pool, signed: Checkpoint | null): Promise<string> {
+  const isSigned = signed === null || (await treeBeginsWith(pool, signed));
+  return isSigned
+    ? `${unproven}: see PisAuditSigningLate in docs/runbooks/log.md, or PisAuditSigningBroken if that alert fires`
+    : `${unproven}, because the log differs from what was signed: see PisAuditSigningBroken in docs/runbooks/log.md`;
+}
+
+/** Whether the stored tree is that of the checkpoint, up to its size. */
+async function treeBeginsWith(pool: pg.Pool, { treeSize, rootHash }: Checkpoint): Promise<boolean> {
+  const size = (await readTree(pool))?.size ?? 0;
+  if (size < treeSize) return false;
+  const root = await rootAt(treeSize, (nodes) => storedNodes(pool, nodes));
+  return root.toString('base64') === rootHash;
 }
