@@ -184,14 +184,19 @@ describe('on a separate database', () => {
     expect(JSON.parse(listed.stdout)).toEqual([
       {
         apiKeyId,
-        organizationId,
+        type: 'read_only',
         keyType: 'read_only',
+        organizationId,
         environment: 'sandbox',
         createdAt: isoTime,
         expiresAt: '2199-01-01T00:00:00.000Z',
         revokedAt: null,
       },
     ]);
+
+    const forPeople = await plain('api-key', 'list', '--organization', organizationId);
+    expect(forPeople.stdout).toContain('\ntype: read_only\n');
+    expect(forPeople.stdout).not.toContain('keyType');
 
     const revoked = await json('api-key', 'revoke', '--id', apiKeyId);
     expect(revoked).toEqual({ apiKeyId, revokedAt: isoTime });

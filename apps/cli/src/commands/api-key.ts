@@ -64,11 +64,17 @@ export function apiKeyCommands(): Command {
     print(
       keys
         .filter(({ organizationId }) => organizationId === options.organization)
-        .map(({ digest: _, ...key }) => key),
+        .map((key) => listed(key, options)),
       options,
     );
   });
   return apiKey;
+}
+
+/** `keyType` is a former name of `type`, which scripts may read. */
+function listed({ digest: _, keyType, ...key }: NonNullable<ApiKeyState>, { json }: OutputOptions) {
+  const { apiKeyId, ...others } = key;
+  return { apiKeyId, type: keyType, ...(json === true ? { keyType } : {}), ...others };
 }
 
 /** Folded from the log, so that the list is right whether or not a projector runs. */
