@@ -1,4 +1,6 @@
 /** When the log is checked, how sure a finding is, and what is said of it. */
+import { getEventListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { anchorAt, type EventStore, memoryEventStore, StoreUnavailable } from '@pis/event-store';
 import {
   createTestDatabase,
@@ -25,6 +27,7 @@ let store: EventStore;
 let answer: (reads: number) => 'there' | 'missing' | 'unavailable';
 let reads: number;
 let said: string[];
+let unchecked: string[];
 let watches: LogWatch[];
 
 beforeEach(async () => {
@@ -34,6 +37,7 @@ beforeEach(async () => {
   answer = () => 'there';
   reads = 0;
   said = [];
+  unchecked = [];
   watches = [];
   const { streamId, position } = await queuePayment(whole, at);
   await moveCheckpoint(pool, reader, await anchorAt(whole, position), 'kafka');
@@ -59,7 +63,7 @@ function watchWith(limits: LogWatchLimits): LogWatch {
   const logger = {
     error: (_fields: unknown, message: string) => void said.push(message),
     info: (message: string) => void said.push(message),
-    debug: () => undefined,
+    debug: (_fields: unknown, message: string) => void unchecked.push(message),
   } as unknown as Logger;
   const watch = new LogWatch({ store, pool, logger, metrics: new Registry(), limits });
   watches.push(watch);
@@ -93,6 +97,54 @@ it('the log is soon checked again until the first check succeeds', async () => {
   watch.start();
   await watch.untilChecked(forever());
   expect(reads).toBe(5);
+  expect(unchecked).toEqual(Array.from({ length: 4 }, () => 'the event log was not checked'));
+});
+
+it('a stop waits for the check that runs', async () => {
+  const { readStream } = store;
+  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  store = {
+    ...store,
+    readStream: async (...asked) => {
+      begun.resolve();
+      await answered.promise;
+      return readStream(...asked);
+    },
+  };
+  const watch = watchWith({ everyMs: hourMs, againMs: 1, triesMax: 1 });
+  watch.start();
+  await begun.promise;
+  let isStopped = false;
+  const stopped = watch.stop().then(() => (isStopped = true));
+  await nextTurn();
+  expect(isStopped).toBe(false);
+  answered.resolve();
+  await stopped;
+});
+
+it('the log is not checked for a connection that was not lost', async () => {
+  const connections: ((failure: Error | null) => void)[] = [];
+  const subscribe: EventStore['subscribe'] = (options) => {
+    connections.push((failure) => options.onConnection?.(failure));
+    return store.subscribe(options);
+  };
+  const watch = watchWith({ everyMs: hourMs, againMs: 1, triesMax: 1 });
+  watch.start();
+  await watch.untilChecked(forever());
+  watch.watched({ ...store, subscribe }).subscribe({ after: '', signal: forever() });
+  const report = async (failure: Error | null) => {
+    for (const connection of connections) connection(failure);
+    // A check that this asked for has begun.
+    await nextTurn();
+  };
+  await report(null);
+  expect(reads).toBe(1);
+  await report(new Error('lost'));
+  await report(null);
+  await until(() => reads > 1, { timeoutMs });
+  await report(null);
+  await watch.stop();
+  expect(reads).toBe(2);
 });
 
 it('what is missing is said once, and once that it is there again', async () => {
@@ -132,6 +184,16 @@ it('a reader that ends does not wait for the first check', async () => {
   const waiting = watch.sameLog(reader, ending.signal);
   ending.abort(new Error('ended'));
   await expect(waiting).rejects.toThrow('ended');
+});
+
+it('a reader that has waited for the first check leaves nothing at its signal', async () => {
+  const watch = watchWith({ everyMs: hourMs, againMs: 1, triesMax: 1 });
+  const { signal } = new AbortController();
+  const waiting = watch.untilChecked(signal);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  watch.start();
+  await waiting;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 it('readers at the same place cost one read, and another position of the event counts as another place', async () => {

@@ -180,7 +180,6 @@ export class LogWatch {
       this.generations.set(reader, generation);
       if (known === generation) continue;
       this.gates.get(reader)?.abort(new StoreUnavailable(`the checkpoint of ${reader} was moved`));
-      this.gates.delete(reader);
     }
   }
 
