@@ -154,6 +154,25 @@ describe('keyring', () => {
     expect((await fresh.read([owner])).keys).toHaveLength(1);
   });
 
+  it('keeps the keys of a bounded number of owners in memory', async () => {
+    const asked = new Set<Owner>();
+    const counted: DataKeyTable = {
+      ...table,
+      read: (owners) => {
+        for (const one of owners) asked.add(one);
+        return table.read(owners);
+      },
+    };
+    const keyring = createKeyring({
+      ...{ masterKeys: testMasterKeys(7), table: counted, nowMs: () => 0 },
+    });
+    const owners = Array.from({ length: 20_000 }, (_, n): Owner => `contact:${n}`);
+    await keyring.destroyedOf(owners);
+    asked.clear();
+    await keyring.destroyedOf(owners);
+    expect(asked).toEqual(new Set(owners.slice(0, 10_000)));
+  });
+
   it('makes hashes that depend on the purpose, the text and the MAC root', () => {
     const hash = keyring.mac('cursor', 'text');
     expect(hash).toMatch(/^[0-9a-f]{64}$/);
