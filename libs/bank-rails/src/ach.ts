@@ -19,6 +19,7 @@ export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figure
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';
 export { individualIdOf } from './rails/ach/ach-entry.js';
 export {
+  amountOfAchEntry,
   referencesOfAchEntry,
   settleAchEntry,
   voidAchEntries,

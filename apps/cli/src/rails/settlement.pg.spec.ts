@@ -164,6 +164,55 @@ describe('a payment that may still be on its way', () => {
   });
 });
 
+describe('a payment that is settled as executed', () => {
+  const sentAs: Record<'RTP' | 'ACH', (paymentId: string, amountMinor: number | null) => unknown> =
+    {
+      RTP: (paymentId, amountMinor) =>
+        pool.query(
+          `INSERT INTO iso_transfers (connection, reference, state, details, uetr)
+         VALUES ('bank', $1, 'received', $2, $3)`,
+          [railReferenceOf(paymentId), amountMinor === null ? null : { amountMinor }, randomUUID()],
+        ),
+      ACH: (paymentId, amountMinor) =>
+        pool.query(
+          `INSERT INTO ach_entries (reference, bank, status, payment_id, amount_minor, submitted_at)
+         VALUES ($1, 'bank', 'filed', $2, $3, now())`,
+          [railReferenceOf(paymentId), paymentId, amountMinor],
+        ),
+    };
+
+  it.each(['RTP', 'ACH'] as const)(
+    'is refused over %s when another amount was sent under its reference, and nothing is written',
+    async (rail) => {
+      const paymentId = await given({ rail, status: 'FAILED_IN_FLIGHT' });
+      await sentAs[rail](paymentId, 4_711);
+      const refusal = settle(paymentId, 'executed');
+      await expect(refusal).rejects.toThrow(CommandFailed);
+      await expect(refusal).rejects.toThrow(
+        'the bank was sent 4711 under this reference, and the payment has 125000 (minor units)',
+      );
+      expect(await statusOf(paymentId)).toBe('FAILED_IN_FLIGHT');
+      const { rows } = await pool.query(
+        'SELECT status FROM ach_entries UNION ALL SELECT state FROM iso_transfers',
+      );
+      expect(rows).toEqual([{ status: rail === 'ACH' ? 'filed' : 'received' }]);
+      await pool.query('DELETE FROM iso_transfers');
+    },
+  );
+
+  it.each([
+    ['RTP', 125_000],
+    ['RTP', null],
+    ['ACH', 125_000],
+    ['ACH', null],
+  ] as const)('is COMPLETED over %s when %s was sent', async (rail, amountMinor) => {
+    const paymentId = await given({ rail, status: 'FAILED_IN_FLIGHT' });
+    await sentAs[rail](paymentId, amountMinor);
+    expect(await settle(paymentId, 'executed')).toMatchObject({ status: 'COMPLETED' });
+    await pool.query('DELETE FROM iso_transfers');
+  });
+});
+
 describe('the connection of a payment that names none', () => {
   it('must be given, and nothing is written without it', async () => {
     const paymentId = await given({ status: 'QUEUED', pausedAgoMs: 0 });

@@ -111,6 +111,8 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
     await requirePause(pool, connection);
   if (order.as === 'never-sent' && planned.length > 0)
     await requireArrived(pool, state, { connection, reference }, stores.termsOf);
+  if (order.as === 'executed' && planned.length > 0)
+    await requireSameAmount(pool, state, { connection, reference });
   const { as, traceNumber = null } = order;
   await settleRow(pool, transfer, { connection, reference, as, traceNumber });
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
@@ -159,6 +161,36 @@ async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
     throw new CommandFailed(
       `the payment is under way: run "pis rails pause --connection ${connection}" first`,
     );
+}
+
+/**
+ * After the log was restored, a client may have created a lost payment again with another amount. The bank has executed the
+ * earlier one: COMPLETED would be said of an amount that was never moved. @throws CommandFailed
+ */
+async function requireSameAmount(
+  pool: pg.Pool,
+  payment: Payment,
+  sent: { readonly connection: string; readonly reference: string },
+): Promise<void> {
+  const sentMinor = await sentAmountMinor(pool, payment, sent);
+  const amountMinor = transferAmountMinor(payment);
+  if (sentMinor === null || sentMinor === amountMinor) return;
+  throw new CommandFailed(
+    `the bank was sent ${sentMinor} under this reference, and the payment has ${amountMinor} (minor units)`,
+  );
+}
+
+async function sentAmountMinor(
+  pool: pg.Pool,
+  { paymentRail }: Payment,
+  sent: { readonly connection: string; readonly reference: string },
+): Promise<number | null> {
+  if (paymentRail === 'ACH') {
+    const { amountOfAchEntry } = await import('@pis/bank-rails/ach');
+    return amountOfAchEntry(pool, sent);
+  }
+  const { amountOfIsoTransfer } = await import('@pis/bank-rails/iso20022');
+  return amountOfIsoTransfer(pool, sent);
 }
 
 /** None when it is settled so already. @throws CommandFailed */

@@ -22,6 +22,18 @@ export interface AchEntryByHand {
   readonly traceNumber: string | null;
 }
 
+/** Which amount an entry has, minor units; null when that is not known. */
+export async function amountOfAchEntry(
+  pool: pg.Pool,
+  { connection, reference }: { readonly connection: string; readonly reference: string },
+): Promise<number | null> {
+  const { rows } = await pool.query<{ amount: number | null }>(
+    `SELECT amount_minor::float8 AS amount FROM ach_entries WHERE bank = $1 AND reference = $2`,
+    [connection, reference],
+  );
+  return rows[0]?.amount ?? null;
+}
+
 /**
  * @returns the status of the entry afterwards: another one than asked for contradicts what staff found. After
  * 'never-sent', 'filed' means that its file is still to be uploaded, with the entry. Then nothing is changed.

@@ -6,6 +6,19 @@ import type pg from 'pg';
 import { uetrOf } from './identifiers.js';
 import type { IsoState } from './iso-transfers.js';
 
+/** Which amount was sent under a reference, minor units; null when that is not known. */
+export async function amountOfIsoTransfer(
+  pool: pg.Pool,
+  { connection, reference }: { readonly connection: string; readonly reference: string },
+): Promise<number | null> {
+  const { rows } = await pool.query<{ amount: number | null }>(
+    `SELECT (details->>'amountMinor')::float8 AS amount FROM iso_transfers
+      WHERE connection = $1 AND reference = $2`,
+    [connection, reference],
+  );
+  return rows[0]?.amount ?? null;
+}
+
 /** @returns the state of the transfer afterwards: another one than asked for contradicts what staff found */
 export async function settleIsoTransfer(
   pool: pg.Pool,
