@@ -7,8 +7,8 @@ const at = '2026-11-23T12:00:00.000Z';
 const open = { kind: 'open', at, lastAt: at, count: 1, actor: null, actorEmail: null } as const;
 const visitor = { ip: '203.0.113.7', userAgent: 'Phone/1' };
 
-function page(seen: typeof visitor | null, mayShow: boolean): string {
-  const access = { ...open, outcome: null, visitor: seen };
+function page(seen: typeof visitor | null, mayShow: boolean, changes: object = {}): string {
+  const access = { ...open, outcome: null, visitor: seen, ...changes };
   const link = { state: 'canceled', expiresAt: at, holder: null, payerFee: 0, accesses: [access] };
   const props = { paymentId: 'p', link: link as never, mayShow };
   const section = createElement(PaymentLinkSection, props);
@@ -24,4 +24,12 @@ it('names the address and the browser of a visitor as text', () => {
 it('says to viewers that visitors are not shown to them, and to others that an erased one is not kept', () => {
   expect(page(null, false)).toContain('Not shown to your role');
   expect(page(null, true)).toContain('Not kept');
+});
+
+it('calls a submission accepted only where its result is recorded', () => {
+  const submit = (outcome: string | null) => page(visitor, true, { kind: 'submit', outcome });
+  expect(submit('QUEUED')).toContain('<td>Submitted (queued)</td>');
+  expect(submit('LINK_EXPIRED')).toContain('<td>Submitted (link expired)</td>');
+  expect(submit(null)).toContain('<td>Submitted (result not recorded)</td>');
+  expect(page(visitor, true)).toContain('<td>Opened</td>');
 });

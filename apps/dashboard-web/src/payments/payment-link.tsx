@@ -124,9 +124,7 @@ function Accesses({
           <tr key={index} className="row">
             <td>
               {kinds[access.kind]}
-              {access.outcome === null
-                ? ''
-                : ` (${access.outcome.toLowerCase().replaceAll('_', ' ')})`}
+              {resultOf(access)}
               {access.count === 1 ? '' : `, ${access.count} times`}
             </td>
             <td>
@@ -149,6 +147,12 @@ function Accesses({
       </tbody>
     </table>
   );
+}
+
+/** A submission is recorded before it is made: without its result, the process may have died before or after. */
+function resultOf({ kind, outcome }: Access): string {
+  if (outcome !== null) return ` (${outcome.toLowerCase().replaceAll('_', ' ')})`;
+  return kind === 'submit' ? ' (result not recorded)' : '';
 }
 
 /** An erasure takes the visitor. A viewer is never shown one. */
