@@ -225,6 +225,44 @@ it('a payment whose earlier one a bank held, and has executed with another amoun
   expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
 });
 
+it.each(
+  (['ACH', 'RTP'] as const).flatMap((rail) =>
+    (
+      [
+        ['lacks', 1],
+        ['has as COMPLETED', 3],
+      ] as const
+    ).map(([knows, events]) => [rail, knows, events] as const),
+  ),
+)(
+  'a payment that was returned over %s, and that the restored log %s, is RETURNED once the feed is read from its beginning',
+  async (rail, _knows, events) => {
+    await openFor('payment');
+    const message = await world.queue('0101', 'OUTBOUND', rail);
+    const before = world.executor({ banks: formats.banks });
+    await handle(before, message);
+    for (let times = 1; times <= 2; times += 1) {
+      await formats.exchangeFiles();
+      await settle(before);
+    }
+    expect(await world.history(message.paymentId)).toEqual([...completed, 'Returned']);
+    await until(async () => (await world.pending(message.paymentId)) === null, {
+      timeoutMs: 60_000,
+    });
+    const store = memoryEventStore();
+    const streamId = world.streamIdOf(message.paymentId);
+    const known = (await world.store.readStream(streamId)).slice(0, events);
+    await store.append(streamId, 'noStream', known);
+    // See "A log that is too short" in docs/operations.md.
+    await world.pool.query('DELETE FROM rail_feed_checkpoint');
+    const executor = world.executor({ banks: formats.banks, store });
+    await handle(executor, message);
+    await settle(executor);
+    expect(await historyIn(store, message)).toEqual([...completed, 'Returned']);
+    expect(await formats.executions()).toBe(1);
+  },
+);
+
 /** A collection whose entry is in no file yet, or had this status when the log was lost. */
 async function submittedAndRestored(amountMinor?: number, status = 'waiting') {
   const message = await world.queue('4321', 'OUTBOUND', 'ACH');
