@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '@pis/local-servers/testing';
 import { poolOf } from './testing/deliveries.js';
 import {
   type Gateway,
@@ -8,6 +9,7 @@ import {
   type Tenant,
 } from './testing/gateway.js';
 import { codeOf } from './testing/payments.js';
+import { WebhookHealth } from './webhook-health.js';
 
 let gateway: Gateway;
 let tenant: Tenant;
@@ -92,4 +94,31 @@ describe('The owner of an endpoint reads', () => {
       await lonely.close();
     }
   });
+});
+
+it('The endpoints of an organization are listed a few at a time, and others are answered meanwhile', async () => {
+  const [requests, atOnceMax] = [20, 3];
+  const other = await gateway.createTenant();
+  const health = gateway.app.get(WebhookHealth);
+  const viewsOf = health.viewsOf.bind(health);
+  const waiting: (() => void)[] = [];
+  let isOpen = false;
+  health.viewsOf = async (organizationId, endpoints) => {
+    if (!isOpen && organizationId === tenant.organizationId)
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    return viewsOf(organizationId, endpoints);
+  };
+  const listed = (by: Tenant) => gateway.call('/v1/webhooks', { tenant: by });
+  const asked = Array.from({ length: requests }, () => listed(tenant));
+  try {
+    await until(() => waiting.length >= atOnceMax, { timeoutMs: 30_000 });
+    for (let calls = 0; calls < requests; calls += 1)
+      expect(codeOf(await listed(other))).toBe('200');
+    expect(waiting.length).toBe(atOnceMax);
+  } finally {
+    isOpen = true;
+    for (const release of waiting) release();
+    health.viewsOf = viewsOf;
+  }
+  expect(new Set((await Promise.all(asked)).map(codeOf))).toEqual(new Set(['200']));
 });

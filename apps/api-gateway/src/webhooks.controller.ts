@@ -25,12 +25,18 @@ import {
   Id,
   Operation,
   ServedWebhookTests,
+  Turns,
   UncheckedBody,
 } from '@pis/http-api';
 import { healthy, WebhookHealth } from './webhook-health.js';
 
+/** Lists of one organization. A list can be more than a megabyte: others are answered between two of them. */
+const listTurns = { atOnceMax: 3, sizeMax: 500 } as const;
+
 @Controller()
 export class WebhooksController {
+  private readonly turns = new Turns(listTurns);
+
   constructor(
     @Inject(WebhookEndpointDirectory) private readonly endpoints: WebhookEndpointDirectory,
     @Inject(ServedWebhookTests) private readonly tests: ServedWebhookTests,
@@ -53,8 +59,10 @@ export class WebhooksController {
   async list(
     @Caller() { organizationId }: Caller,
   ): Promise<Answer<readonly WebhookEndpointView[]>> {
-    const endpoints = await this.endpoints.list(organizationId);
-    return answer(await this.health.viewsOf(organizationId, endpoints.toReversed()));
+    return this.turns.take(organizationId, async () => {
+      const endpoints = await this.endpoints.list(organizationId);
+      return answer(await this.health.viewsOf(organizationId, endpoints.toReversed()));
+    });
   }
 
   @Operation(getWebhook)
