@@ -132,6 +132,24 @@ it('the references of the bank come with the names of its files, to the own orga
   expect((await evidenceFor(stranger)).status).toBe(404);
 });
 
+it('evidence names at most 1,000 files at the bank', async () => {
+  const { paymentId, organizationId } = await sent();
+  await board.pool.query(
+    `WITH files AS (
+        INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes)
+          SELECT gen_random_uuid(), 'many', 'ACH', 'in', 'nacha', 'MANYFILE', sha256(n::text::bytea), 1
+            FROM generate_series(1, 1001) AS n RETURNING id)
+      INSERT INTO rail_file_parts (file_id, part, owner, size_bytes, sealed, payment_id)
+        SELECT id, 0, 'contact:1', 3, 'sealed', $1 FROM files`,
+    [paymentId],
+  );
+  const operator = await board.signedIn(await board.newUser('operator', organizationId));
+  const { text } = await board.call(`/payments/${paymentId}/evidence`, {
+    ...{ method: 'GET', cookie: operator },
+  });
+  expect(text.match(/MANYFILE/g)?.length).toBe(1_000);
+});
+
 it('the money that moved is listed, and what a return took back with the reference of the bank', async () => {
   const { paymentId, organizationId, originatorId, page, viewer } = await sent();
   expect(dataOf(await page(viewer))).toMatchObject({ movements: [] });

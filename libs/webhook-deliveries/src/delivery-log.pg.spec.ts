@@ -181,3 +181,22 @@ it('The deliveries of events are those to every endpoint of their organization, 
   ]);
   expect(await deliveriesOfEvents(pool, randomUUID(), events)).toEqual([]);
 });
+
+it('At most 10,000 deliveries of the events of a payment are read, which bounds documents about it', async () => {
+  const [own, endpoint] = [randomUUID(), randomUUID()];
+  const events = Array.from({ length: 10_001 }, () => randomUUID());
+  await pool.query(
+    `INSERT INTO webhook_endpoints (endpoint_id, organization_id, created_at, revision, item)
+      VALUES ($1, $2, $3, 0, '{}')`,
+    [endpoint, own, at(100)],
+  );
+  await pool.query(
+    `INSERT INTO webhook_finished_deliveries (id, organization_id, endpoint_id, event_id, event_type,
+        payment_id, occurred_at, attempts, created_at, window_ends_at, state, finished_at)
+      SELECT id, $3, $4, event_id, 'payment.queued', event_id, $5::timestamptz, 1, $5, $5, 'delivered', $5
+        FROM unnest($1::uuid[], $2::uuid[]) AS made (id, event_id)`,
+    [events.map((eventId) => deliveryIdOf(eventId, endpoint)), events, own, endpoint, at(5)],
+  );
+  const { length } = await deliveriesOfEvents(pool, own, events);
+  expect(length).toBe(10_000);
+});
