@@ -126,6 +126,20 @@ describe('a collection', () => {
       );
   });
 
+  it('that failed is recorded once', () => {
+    const failedUnsent: FeePeriodEvent = {
+      type: 'FeeCollectionFailed',
+      at,
+      data: { collectionId: first, status: 'FAILED', nextAttemptAt: later },
+    };
+    const again = recordFailed();
+    given(feePeriod, closed(), started(), failedUnsent).when(again).thenNothing();
+    given(feePeriod, closed(), started(), failedUnsent)
+      .when({ ...again, data: { ...again.data, isUnsent: true } })
+      .thenNothing();
+    given(feePeriod, closed(), started(), collected()).when(again).thenNothing();
+  });
+
   it('that failed before it was sent is started again after days, and given up after the fourth', () => {
     const events: FeePeriodEvent[] = [closed()];
     const dueAt = [
@@ -271,6 +285,13 @@ describe('a returned collection', () => {
     given(feePeriod, closed(), started(), returned(first, inThreeDays))
       .when(recordReturned('R01'))
       .thenNothing();
+  });
+
+  it('is not presented a fourth time, whatever an earlier release has planned', () => {
+    const thrice = [started(), returned(first, at), started(second), returned(second, at)] as const;
+    given(feePeriod, closed(), ...thrice, started(third), returned(third, at))
+      .when(start(fourth))
+      .then(givenUp('RETURNED'));
   });
 
   it('is not tried again more than 180 days after the first one', () => {

@@ -65,7 +65,7 @@ describe('An acknowledgement', () => {
     [
       'a line that is too long',
       2,
-      (text: string) => text.replace('The account', 'x'.repeat(9_000)),
+      (text: string) => text.replace('"type":"entry"', `${' '.repeat(9_000)}"type":"entry"`),
     ],
   ])('is refused with the line of %s', async (_, line, change) => {
     const text = change(Buffer.from(writeAckFile(ack)).toString());
