@@ -84,8 +84,7 @@ export class AuditController {
             createdAt: next.createdAt,
             id: String(next.revision),
           });
-    const { data, meta } = answer(items.map(viewOf));
-    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+    return answer(items.map(viewOf), { limit, nextCursor });
   }
 
   @Operation(getConsistency)

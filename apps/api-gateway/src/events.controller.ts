@@ -63,9 +63,8 @@ export class EventsController {
       const { found, reached: last } = await this.scan(organizationId, begin, query);
       return { events: await pastWebhookEvents(this.store, this.pool, found), reached: last };
     });
-    const { data, meta } = answer(events.map(paymentEnvelope));
     const nextCursor = this.cursors.encodePlace(list, organizationId, reached);
-    return { data, meta: { ...meta, pagination: { limit: query.limit, nextCursor } } };
+    return answer(events.map(paymentEnvelope), { limit: query.limit, nextCursor });
   }
 
   private async beginning(organizationId: string, { from }: EventListQuery): Promise<string> {

@@ -85,8 +85,7 @@ export class ExportsController {
     const { limit } = query;
     const { items, next } = await this.exports.list(organizationId, { limit, after });
     const nextCursor = next && this.cursors.encode('exports', organizationId, next);
-    const { data, meta } = answer(items.map(exportView));
-    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+    return answer(items.map(exportView), { limit, nextCursor });
   }
 
   @Operation(getExport)

@@ -100,8 +100,7 @@ export class PaymentsController {
     if (idempotencyKey !== undefined) {
       const asked = { filter, after, asOf };
       const found = await this.byKey.find(organizationId, idempotencyKey, asked);
-      const { data, meta } = answer(found);
-      return { data, meta: { ...meta, pagination: { limit, nextCursor: null } } };
+      return answer(found, { limit, nextCursor: null });
     }
 
     const page = { limit, after };
@@ -109,9 +108,9 @@ export class PaymentsController {
       ? this.current(organizationId, filter, page)
       : this.asOf.payments(organizationId, filter, asOf, page));
     const nextCursor = next && this.cursors.encode(list, organizationId, next);
-    const { data, meta } = answer(items);
-    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+    return answer(items, { limit, nextCursor });
   }
+
   private async current(...[organizationId, filter, page]: Parameters<PaymentsQuery['list']>) {
     await this.ownWrites.visible('payments', organizationId);
     return this.turns.take(organizationId, () => this.query.list(organizationId, filter, page));

@@ -82,8 +82,7 @@ export class WebhookDeliveriesController {
       this.log.list(of, { ...filter, ids }, { limit, after }),
     );
     const nextCursor = next && this.cursors.encode(list, organizationId, next);
-    const { data, meta } = answer(items.map(deliveryView));
-    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+    return answer(items.map(deliveryView), { limit, nextCursor });
   }
 
   @Operation(getWebhookDelivery)

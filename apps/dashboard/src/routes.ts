@@ -210,9 +210,9 @@ async function handle(
   if (operation.isStream === true) return handler(call);
   const isLimited = operation.hasOwnTimeLimit !== true;
   const result = await (isLimited ? inTime(options.timeoutMs, () => handler(call)) : handler(call));
-  if (!(result instanceof Paged)) return answer(result ?? null);
-  const { data, meta } = answer<unknown>(result.data);
-  return { data, meta: { ...meta, pagination: result.pagination } };
+  return result instanceof Paged
+    ? answer<unknown>(result.data, result.pagination)
+    : answer(result ?? null);
 }
 
 /** @throws ApiError VALIDATION_ERROR */

@@ -40,9 +40,8 @@ export class DirectoryLists {
     if (limit === undefined)
       return answer(await this.whole(organizationId, (page) => read(query, page)));
     const { items, next } = await read(query, { limit, after });
-    const { data, meta } = answer(items);
     const nextCursor = next && this.cursors.encode(name, organizationId, next);
-    return { data, meta: { ...meta, pagination: { limit, nextCursor } } };
+    return answer(items, { limit, nextCursor });
   }
 
   /** Newest first, a batch at a time: other requests are answered in between. What is created meanwhile comes before the first batch. */

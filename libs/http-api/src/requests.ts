@@ -12,15 +12,22 @@ export interface Answer<Data> {
   readonly meta: {
     /** ISO 8601 with milliseconds. */
     readonly timestamp: string;
-    readonly pagination?: { readonly limit: number; readonly nextCursor: string | null };
+    readonly pagination?: Pagination;
   };
+}
+
+interface Pagination {
+  readonly limit: number;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
 }
 
 /** A query and its validation, for a handler that reports further problems with it. */
 export type Given<Value> = Validated<Value> & { readonly given: unknown };
 
-export function answer<Data>(data: Data): Answer<Data> {
-  return { data, meta: { timestamp: now() } };
+/** @param pagination of a page of a list */
+export function answer<Data>(data: Data, pagination?: Pagination): Answer<Data> {
+  return { data, meta: { timestamp: now(), ...(pagination && { pagination }) } };
 }
 
 export function now(): string {
