@@ -3,7 +3,6 @@ import { hashOfLeaf } from './leaf.js';
 import {
   consistencyProof,
   GrowingTree,
-  inclusionProof,
   inclusionProofs,
   rootAt,
   verifyConsistency,
@@ -71,8 +70,8 @@ it.each([
   [2, 3, [roots[2]]],
   [1, 5, [roots[1], a, b]],
 ])('gives the reference audit path of leaf %i in a tree of %i', async (index, size, path) => {
-  const proof = await inclusionProof(index, size, treeOf(leaves).nodesAt);
-  expect(proof.map(hex)).toEqual(path);
+  const proofs = await inclusionProofs([index], size, treeOf(leaves).nodesAt);
+  expect(proofs.map((proof) => proof.map(hex))).toEqual([path]);
 });
 
 it.each([
@@ -146,8 +145,8 @@ it('goes on from a stored tree as if it had never stopped', async () => {
 
 it('refuses leaves and sizes that the tree does not have', async () => {
   const { nodesAt } = treeOf(many);
-  await expect(inclusionProof(5, 5, nodesAt)).rejects.toThrow(RangeError);
-  await expect(inclusionProof(-1, 5, nodesAt)).rejects.toThrow(RangeError);
+  await expect(inclusionProofs([5], 5, nodesAt)).rejects.toThrow(RangeError);
+  await expect(inclusionProofs([-1], 5, nodesAt)).rejects.toThrow(RangeError);
   await expect(consistencyProof(6, 5, nodesAt)).rejects.toThrow(RangeError);
   await expect(consistencyProof(1.5, 5, nodesAt)).rejects.toThrow(RangeError);
 });

@@ -65,7 +65,7 @@ export class GrowingTree {
 }
 
 /** @returns the complete subtrees of a tree of `size` leaves, left to right */
-export function peaksOf(size: number): NodeId[] {
+function peaksOf(size: number): NodeId[] {
   return nodesOf({ begin: 0, end: size });
 }
 
@@ -74,17 +74,10 @@ export async function rootAt(size: number, nodesAt: NodeSource): Promise<Buffer>
   return fold(await nodesAt(peaksOf(size)));
 }
 
-/** @returns RFC 6962's audit path, from the leaf up; throws RangeError unless index < size */
-export async function inclusionProof(
-  index: number,
-  size: number,
-  nodesAt: NodeSource,
-): Promise<Buffer[]> {
-  const [proof] = await inclusionProofs([index], size, nodesAt);
-  return proof as Buffer[];
-}
-
-/** The audit paths of several leaves, with one read of the nodes. */
+/**
+ * RFC 6962's audit paths of these leaves, each from the leaf up, with one read of the nodes.
+ * @throws RangeError unless every index < size
+ */
 export async function inclusionProofs(
   indexes: readonly number[],
   size: number,

@@ -65,20 +65,11 @@ export interface BankEntry {
 }
 
 /** Letters, digits, and marks that neither format gives a meaning to. */
-export const identifierPattern = /^[0-9A-Za-z](?:[0-9A-Za-z .:_-]{0,33}[0-9A-Za-z.:_-])?$/;
+const identifierPattern = /^[0-9A-Za-z](?:[0-9A-Za-z .:_-]{0,33}[0-9A-Za-z.:_-])?$/;
 export const amountMaxMinor = 99_999_999_999_999;
 const accountIdMax = 34;
 
-export const noEntries: EntryTotals = { count: 0, sumMinor: 0n };
-
-/** The totals of an account, for writers that read their entries twice. */
-export async function totalsOf(
-  entries: AsyncIterable<BankEntry>,
-): Promise<Pick<AccountStatement, 'credits' | 'debits'>> {
-  const counted = new CountedEntries();
-  for await (const entry of entries) counted.add(entry);
-  return counted.totals;
-}
+const noEntries: EntryTotals = { count: 0, sumMinor: 0n };
 
 export function closingMinor({ openingMinor, credits, debits }: AccountStatement): bigint {
   return openingMinor + credits.sumMinor - debits.sumMinor;

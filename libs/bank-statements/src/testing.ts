@@ -5,8 +5,8 @@ import {
   type AccountWithEntries,
   amountMaxMinor,
   type BankEntry,
+  CountedEntries,
   type StatementFile,
-  totalsOf,
 } from './statement.js';
 
 type Random = (limit: number) => number;
@@ -48,6 +48,15 @@ export async function sampleFile(random: Random, shape: SampleShape): Promise<Sa
 export async function* accountsOf({ accounts }: SampleFile): AsyncGenerator<AccountWithEntries> {
   for (const { account, entries } of accounts)
     yield await Promise.resolve({ ...account, entries: streamOf(entries) });
+}
+
+/** The totals of an account with these entries. */
+export async function totalsOf(
+  entries: AsyncIterable<BankEntry>,
+): Promise<Pick<AccountStatement, 'credits' | 'debits'>> {
+  const counted = new CountedEntries();
+  for await (const entry of entries) counted.add(entry);
+  return counted.totals;
 }
 
 export async function* streamOf<Value>(values: Iterable<Value>): AsyncGenerator<Value> {

@@ -16,14 +16,13 @@ export interface LoadedTransfer extends Loaded<PaymentState> {
 
 export interface RecentTransfersOptions {
   readonly rememberedMax?: number;
-  readonly rememberedForMs?: number;
   /** Monotonic. */
   readonly nowMs?: () => number;
 }
 
 /** A transfer takes a few kilobytes. */
 const rememberedMaxDefault = 2_000;
-const rememberedForDefaultMs = 60_000;
+const rememberedForMs = 60_000;
 
 export class RecentTransfers {
   /** The longest unchanged first. */
@@ -32,12 +31,10 @@ export class RecentTransfers {
     { readonly loaded: LoadedTransfer; readonly atMs: number }
   >();
   private readonly max: number;
-  private readonly forMs: number;
   private readonly nowMs: () => number;
 
   constructor(options: RecentTransfersOptions) {
     this.max = options.rememberedMax ?? rememberedMaxDefault;
-    this.forMs = options.rememberedForMs ?? rememberedForDefaultMs;
     this.nowMs = options.nowMs ?? (() => performance.now());
   }
 
@@ -64,7 +61,7 @@ export class RecentTransfers {
 
   private dropOld(): void {
     for (const [transferId, { atMs }] of this.transfers) {
-      if (this.nowMs() - atMs <= this.forMs) return;
+      if (this.nowMs() - atMs <= rememberedForMs) return;
       this.transfers.delete(transferId);
     }
   }
@@ -72,7 +69,7 @@ export class RecentTransfers {
   /** Null when none is known. */
   find(transferId: string): LoadedTransfer | null {
     const known = this.transfers.get(transferId);
-    if (known === undefined || this.nowMs() - known.atMs > this.forMs) return null;
+    if (known === undefined || this.nowMs() - known.atMs > rememberedForMs) return null;
     return known.loaded;
   }
 

@@ -60,7 +60,7 @@ export async function activityBalance(
       `SELECT is_inbound, sum(change) AS open, sum(change * amount_minor) AS amount,
           sum(charged_minor) AS charged
         FROM (SELECT is_inbound, amount_minor, charged_minor,
-            CASE WHEN is_rejected_late AND $5 AND NOT ${completedOf('a', inCutoff)} THEN -1
+            CASE WHEN is_rejected_late AND $5 AND NOT ${isCompleted(inCutoff)} THEN -1
               ELSE in_progress_change END AS change
           FROM payment_activity a
           WHERE organization_id = $1 AND originator_id = $2 AND ${inCutoff('a')}) counted
@@ -120,8 +120,8 @@ export async function* stillPayments(
         SELECT payment_id AS "paymentId", max(at) AS at FROM payment_activity a
         WHERE organization_id = $1 AND originator_id = $2 AND NOT moves_money AND ${inCutoff('a')}
           AND (${isNew('a')} OR (is_rejected_late AND $8))
-          AND (is_rejected_late IS NOT TRUE OR ($7 AND NOT ${completedOf('a', inCutoff)}))
-          AND NOT ${completedOf('a', inWindow)}
+          AND (is_rejected_late IS NOT TRUE OR ($7 AND NOT ${isCompleted(inCutoff)}))
+          AND NOT ${isCompleted(inWindow)}
         GROUP BY payment_id ORDER BY max(at), payment_id`,
       [
         ...[organizationId, originatorId, to, through],
@@ -155,10 +155,10 @@ function inWindow(table: string): string {
   return `${inCutoff(table)} AND ${isNew(table)}`;
 }
 
-/** Whether the payment of a row moved its money. The return of a payment ends nothing that is in progress. */
-function completedOf(table: string, isWithin: (table: string) => string): string {
+/** Whether the payment of the row `a` moved its money. The return of a payment ends nothing that is in progress. */
+function isCompleted(isWithin: (table: string) => string): string {
   return `EXISTS (SELECT FROM payment_activity m
-    WHERE m.payment_id = ${table}.payment_id AND m.moves_money AND m.in_progress_change = -1
+    WHERE m.payment_id = a.payment_id AND m.moves_money AND m.in_progress_change = -1
       AND ${isWithin('m')})`;
 }
 

@@ -16,7 +16,6 @@ import {
   type MovementFilter,
   movementPages,
   movementsOfPayment,
-  movementsReached,
 } from './movements.js';
 import { movementsProjection } from './movements.projection.js';
 import { ProjectionRunner } from './projection-runner.js';
@@ -128,7 +127,6 @@ describe('movements', () => {
     ];
     expect(await read()).toEqual(both);
     expect(await movementsOfPayment(pool, organizationId, paymentId)).toEqual(both);
-    expect(await movementsReached(pool)).toBe(await store.lastPosition());
   });
 
   it('a return of less than was sent is a movement of what came back, also after a rebuild', async () => {

@@ -5,10 +5,9 @@
 import type { PaymentRail } from '@pis/domain';
 import type { Position } from '@pis/event-store';
 import type pg from 'pg';
-import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
 
-export const movementKinds = ['transfer', 'return', 'collection', 'collection_return'] as const;
+const movementKinds = ['transfer', 'return', 'collection', 'collection_return'] as const;
 export type MovementKind = (typeof movementKinds)[number];
 
 /** Of the originator's account. */
@@ -49,7 +48,7 @@ export interface MovementFilter {
   /** Exclusive. */
   readonly to?: Date | undefined;
   /**
-   * Only facts up to this position of the log, inclusive. With it the answer stays the same for ever, because a
+   * Only facts up to this position of the log, inclusive. With it the answer stays the same forever, because a
    * fact that is recorded later may be dated earlier, by the difference between two clocks.
    */
   readonly through?: Position | undefined;
@@ -99,11 +98,6 @@ export async function movementsOfPayment(
     }),
   );
   return rows.map(movementOf);
-}
-
-/** The table has every movement up to this position of the log. @throws StoreUnavailable */
-export function movementsReached(pool: pg.Pool): Promise<Position> {
-  return orUnavailable(() => readCheckpoint(pool, 'movements'));
 }
 
 type Row = Omit<Movement, 'amountMinor'> & { readonly amountMinor: string };

@@ -8,10 +8,10 @@ import { individualIdOf } from '@pis/bank-rails/ach';
 import {
   type AccountWithEntries,
   type BankEntry,
-  totalsOf,
   writeBai2,
   writeCamt053,
 } from '@pis/bank-statements';
+import { streamOf, totalsOf } from '@pis/bank-statements/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import type { Contradiction, Finding } from './findings.js';
@@ -115,10 +115,6 @@ const returnOf = ({ entry }: Ours, code: string | null = 'R01'): BankEntry => ({
   isReturn: true,
   returnReasonCode: code,
 });
-
-async function* streamOf<Value>(values: readonly Value[]): AsyncGenerator<Value> {
-  for (const value of values) yield await Promise.resolve(value);
-}
 
 async function fileOf(format: Format, entries: readonly BankEntry[]): Promise<string> {
   const account: AccountWithEntries = {

@@ -32,7 +32,6 @@ export function ChangeContactPage() {
     <ChangeForm
       party={contact}
       kind="contacts"
-      mayRemoveAccount
       send={(form) => call('changeContact', { ids: { contactId }, body: changesOf(contact, form) })}
       back={back}
     />
@@ -71,12 +70,11 @@ export function ChangeOriginatorPage() {
 interface ChangeFormProps {
   readonly party: Party;
   readonly kind: 'contacts' | 'originators';
-  readonly mayRemoveAccount?: true;
   readonly send: (form: PartyForm) => Promise<unknown>;
   readonly back: () => Promise<void>;
 }
 
-function ChangeForm({ party, kind, mayRemoveAccount, send, back }: ChangeFormProps) {
+function ChangeForm({ party, kind, send, back }: ChangeFormProps) {
   const change = useMutation({
     mutationFn: send,
     onSuccess: async () => {
@@ -88,9 +86,7 @@ function ChangeForm({ party, kind, mayRemoveAccount, send, back }: ChangeFormPro
   const accountChoices = [
     ...(account === null ? [] : [{ value: 'keep', label: `Keep ${account}` }]),
     { value: 'replace', label: 'Replace it' },
-    ...(mayRemoveAccount === true && account !== null
-      ? [{ value: 'remove', label: 'Remove it' }]
-      : []),
+    ...(kind === 'contacts' && account !== null ? [{ value: 'remove', label: 'Remove it' }] : []),
   ];
   return (
     <>

@@ -44,6 +44,8 @@ export function rowReaderOf(kind: DirectoryKind): RowReader {
   }
 }
 
+/** Of the name, in both fixed-width files. */
+const nameColumns = 36;
 const nameLengthMax = 200;
 
 /**
@@ -56,7 +58,7 @@ function fedAchRow(bytes: Uint8Array): ParticipantRow {
   const routingNumber = routingNumberIn(line.slice(0, 9), 1);
   oneOf(line, 10, 'OB', 'the office code');
   oneOf(line, 20, '012', 'the record type');
-  return { routingNumber, bankName: nameIn(line, 36, 36), takesPart: true };
+  return { routingNumber, bankName: nameIn(line, 36), takesPart: true };
 }
 
 /**
@@ -70,7 +72,7 @@ function fedwireRow(bytes: Uint8Array): ParticipantRow {
   const isEligible = oneOf(line, 91, 'YN', 'the funds transfer status') === 'Y';
   const settlesOnly = oneOf(line, 92, 'S ', 'the settlement-only status') === 'S';
   oneOf(line, 93, 'YN', 'the securities transfer status');
-  return { routingNumber, bankName: nameIn(line, 28, 36), takesPart: isEligible && !settlesOnly };
+  return { routingNumber, bankName: nameIn(line, 28), takesPart: isEligible && !settlesOnly };
 }
 
 /** The first line names the columns. */
@@ -168,8 +170,8 @@ function routingNumberIn(text: string, column: number): string {
   return text;
 }
 
-function nameIn(line: string, column: number, columns: number): string {
-  const name = line.slice(column - 1, column - 1 + columns).trim();
+function nameIn(line: string, column: number): string {
+  const name = line.slice(column - 1, column - 1 + nameColumns).trim();
   if (name === '') throw new RowRefused(column, 'the name is blank');
   return name;
 }

@@ -3,8 +3,6 @@ import { returnReasons } from '@pis/domain';
 import type { RailRejection } from '../../bank-connection.js';
 import { changeCodes, isChangeCode } from './corrected-data.js';
 
-type Party = 'contact' | 'originator';
-
 /**
  * The bank rejected the entry, or its whole file. Nothing was moved. The bank's own text is left out, because it
  * may repeat an account number. Staff find it in the archived file.
@@ -17,22 +15,17 @@ export function bankRejection(code: string | null, isBusiness: boolean): RailRej
     case 'ROUTING_NUMBER':
     case 'R13':
     case 'R28':
-      return dataRejection('contact', 'bankAccount.achRoutingNumber', 'is unknown', railCode);
+      return contactRejection('bankAccount.achRoutingNumber', 'is unknown', railCode);
     case 'ACCOUNT_NUMBER':
     case 'R03':
     case 'R04':
-      return dataRejection('contact', 'bankAccount.achAccountNumber', 'is unknown', railCode);
+      return contactRejection('bankAccount.achAccountNumber', 'is unknown', railCode);
     case 'R02':
-      return dataRejection('contact', 'bankAccount.achAccountNumber', 'is closed', railCode);
+      return contactRejection('bankAccount.achAccountNumber', 'is closed', railCode);
     case 'R20':
-      return dataRejection(
-        'contact',
-        'bankAccount.achAccountNumber',
-        'takes no ACH entries',
-        railCode,
-      );
+      return contactRejection('bankAccount.achAccountNumber', 'takes no ACH entries', railCode);
     case 'INDIVIDUAL_NAME':
-      return dataRejection('contact', name, 'cannot be used', railCode);
+      return contactRejection(name, 'cannot be used', railCode);
     default:
       return {
         failureCode: 'INTERNAL_ERROR',
@@ -56,16 +49,11 @@ export function formatRejection(field: string, isBusiness: boolean): RailRejecti
   const name = isBusiness ? 'companyName' : 'lastName';
   switch (field) {
     case 'receivingDfi':
-      return dataRejection(
-        'contact',
-        'bankAccount.achRoutingNumber',
-        'is not a routing number',
-        null,
-      );
+      return contactRejection('bankAccount.achRoutingNumber', 'is not a routing number', null);
     case 'accountNumber':
-      return dataRejection('contact', 'bankAccount.achAccountNumber', 'does not fit ACH', null);
+      return contactRejection('bankAccount.achAccountNumber', 'does not fit ACH', null);
     case 'individualName':
-      return dataRejection('contact', name, 'has no character that ACH can carry', null);
+      return contactRejection(name, 'has no character that ACH can carry', null);
     default:
       return {
         failureCode: 'INTERNAL_ERROR',
@@ -110,7 +98,7 @@ export function returnRejection(reason: string | null): RailRejection {
   const why = [reason, title].filter((text) => text != null).join(': ');
   const field = routingReasons.has(reason) ? 'achRoutingNumber' : 'achAccountNumber';
   const problem = `did not pass the check by its bank${why === '' ? '' : ` (${why})`}`;
-  return dataRejection('contact', `bankAccount.${field}`, problem, reason);
+  return contactRejection(`bankAccount.${field}`, problem, reason);
 }
 
 /** A notification of change about a prenote: the account must not be used before that is changed. */
@@ -118,7 +106,7 @@ export function changeRejection(changeCode: string, isBusiness: boolean): RailRe
   const title = isChangeCode(changeCode) ? `: ${changeCodes[changeCode]}` : '';
   const field = changedField(changeCode, isBusiness);
   const problem = `is not what its bank has (${changeCode}${title})`;
-  if (field !== null) return dataRejection('contact', field, problem, changeCode);
+  if (field !== null) return contactRejection(field, problem, changeCode);
   return {
     ...bankRejection(null, isBusiness),
     reason: `The contact's bank asks for a change (${changeCode}${title}). No funds were moved.`,
@@ -145,13 +133,7 @@ function changedField(changeCode: string, isBusiness: boolean): string | null {
   }
 }
 
-function dataRejection(
-  party: Party,
-  field: string,
-  problem: string,
-  railCode: string | null,
-): RailRejection {
-  const message = `${field} of the ${party} ${problem}: update the ${party}, then create a new payment.`;
-  const failureCode = party === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
-  return { failureCode, field, message, reason: message, railCode };
+function contactRejection(field: string, problem: string, railCode: string | null): RailRejection {
+  const message = `${field} of the contact ${problem}: update the contact, then create a new payment.`;
+  return { failureCode: 'INVALID_CONTACT_DATA', field, message, reason: message, railCode };
 }

@@ -14,13 +14,8 @@ import type { NachaProblem } from './nacha-lines.js';
 const linesPerTurn = 2_000;
 const textMax = 500;
 const lineFeed = 0x0a;
-
-export interface AckLimits {
-  readonly bytesMax: number;
-  readonly lineBytesMax: number;
-}
-
-export const defaultAckLimits: AckLimits = { bytesMax: 32 * 1024 * 1024, lineBytesMax: 8_192 };
+const bytesMax = 32 * 1024 * 1024;
+const lineBytesMax = 8_192;
 
 const traceNumber = z.string().regex(/^\d{15}$/);
 const code = z
@@ -76,11 +71,8 @@ export function writeInquiryFile({ at, traceNumbers }: InquiryFile): Uint8Array 
 }
 
 /** Never rejects because of the bytes. */
-export async function parseAckFile(
-  bytes: Uint8Array,
-  limits: AckLimits = defaultAckLimits,
-): Promise<ParsedAck> {
-  const found = await readLines(bytes, { head: ackHead, entry: ackEntry, limits });
+export async function parseAckFile(bytes: Uint8Array): Promise<ParsedAck> {
+  const found = await readLines(bytes, { head: ackHead, entry: ackEntry });
   if (found.problem !== null) return { file: null, problem: found.problem };
   const { type: _, ...head } = found.head;
   const entries: AckEntry[] = found.entries.map(({ type: _, ...entry }) => entry);
@@ -88,11 +80,8 @@ export async function parseAckFile(
 }
 
 /** Never rejects because of the bytes. */
-export async function parseInquiryFile(
-  bytes: Uint8Array,
-  limits: AckLimits = defaultAckLimits,
-): Promise<ParsedInquiry> {
-  const found = await readLines(bytes, { head: inquiryHead, entry: inquiryEntry, limits });
+export async function parseInquiryFile(bytes: Uint8Array): Promise<ParsedInquiry> {
+  const found = await readLines(bytes, { head: inquiryHead, entry: inquiryEntry });
   if (found.problem !== null) return { file: null, problem: found.problem };
   const traceNumbers = found.entries.map((entry) => entry.traceNumber);
   return { file: { at: found.head.at, traceNumbers }, problem: null };
@@ -112,11 +101,10 @@ type Lines<Head, Entry> =
 
 async function readLines<Head, Entry>(
   bytes: Uint8Array,
-  expected: { head: z.ZodType<Head>; entry: z.ZodType<Entry>; limits: AckLimits },
+  expected: { head: z.ZodType<Head>; entry: z.ZodType<Entry> },
 ): Promise<Lines<Head, Entry>> {
-  const { limits } = expected;
-  if (bytes.byteLength > limits.bytesMax)
-    return refusal(1, `the file has more than ${String(limits.bytesMax)} bytes`);
+  if (bytes.byteLength > bytesMax)
+    return refusal(1, `the file has more than ${String(bytesMax)} bytes`);
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const entries: Entry[] = [];
   let head: Head | null = null;
@@ -128,8 +116,8 @@ async function readLines<Head, Entry>(
     if (isComplete) return refusal(line, 'the file goes on after its last line');
     const found = buffer.indexOf(lineFeed, start);
     if (found < 0) return refusal(line, 'the line has no end');
-    if (found - start > limits.lineBytesMax)
-      return refusal(line, `the line has more than ${String(limits.lineBytesMax)} bytes`);
+    if (found - start > lineBytesMax)
+      return refusal(line, `the line has more than ${String(lineBytesMax)} bytes`);
     const value = jsonOf(buffer.toString('utf8', start, found));
     start = found + 1;
     if (head === null) {

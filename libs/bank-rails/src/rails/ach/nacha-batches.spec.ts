@@ -1,12 +1,7 @@
 import { generator } from '@pis/local-servers/testing';
 import { randomEntries } from '../../testing/nacha-files.js';
 import { groupIntoFiles, standardEntryClassOf } from './nacha-batches.js';
-import {
-  fileAmountMaxMinor,
-  sameDayDescriptiveDate,
-  sameDayTimeOf,
-  traceNumberOf,
-} from './nacha-file.js';
+import { fileAmountMaxMinor, sameDayDescriptiveDate, traceNumberOf } from './nacha-file.js';
 import { writeNachaFile } from './nacha-writer.js';
 import { testFileHeader } from '../../testing/nacha-files.js';
 
@@ -81,12 +76,7 @@ it.each([
 );
 
 it('a same-day batch says so in its descriptive date', () => {
-  const [{ batch } = { batch: null }] = randomEntries(generator(5), 1);
-  if (batch === null) throw new Error('there is no batch');
-  const sameDay = { ...batch, descriptiveDate: sameDayDescriptiveDate('13:00') };
-  expect(sameDay.descriptiveDate).toBe('SD1300');
-  expect(sameDayTimeOf(sameDay)).toBe('13:00');
-  expect(sameDayTimeOf({ ...batch, descriptiveDate: '261123' })).toBeNull();
+  expect(sameDayDescriptiveDate('13:00')).toBe('SD1300');
   expect(() => sameDayDescriptiveDate('1300')).toThrow(RangeError);
 });
 

@@ -226,9 +226,3 @@ export function sameDayDescriptiveDate(time: string): string {
   if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(time)) throw new RangeError('a time is HH:MM');
   return `SD${time.replace(':', '')}`;
 }
-
-/** The time, HH:MM, if the batch asks for same-day settlement. Otherwise null. */
-export function sameDayTimeOf(batch: BatchTerms): string | null {
-  const [, hour, minute] = /^SD([01]\d|2[0-3])([0-5]\d)$/.exec(batch.descriptiveDate) ?? [];
-  return hour === undefined || minute === undefined ? null : `${hour}:${minute}`;
-}
