@@ -1,7 +1,7 @@
 /**
  * How often something is read again while changes go on. The first change is followed soon. The next read begins only
  * after the one before has ended and a pause: as long as that read took, and `pauseMs` at least. So a slow server gets
- * fewer requests, and no change can end or put off a read for ever.
+ * fewer requests, and no change can end or put off a read forever.
  */
 export interface RefreshPaceOptions {
   /** Must not reject. */

@@ -111,7 +111,7 @@ describe("a user's own sessions", () => {
     expect(await sessions(laptop)).toHaveLength(1);
   });
 
-  it('are ended all but the own one', async () => {
+  it("are ended, except the user's own", async () => {
     const user = await board.newUser('viewer');
     const [mine, other] = [await board.signedIn(user), await board.signedIn(user)];
     expect((await post('/me/sessions/end-others', mine)).status).toBe(200);

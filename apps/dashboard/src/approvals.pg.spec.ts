@@ -149,7 +149,7 @@ it('a payment above the amount waits, is approved by a second person, and shows 
   expect(dataOf<unknown[]>(await get('/payments', viewer.cookie))).toHaveLength(1);
 });
 
-it('nobody decides on the own request, and only who requested it withdraws it', async () => {
+it('nobody decides on their own request, and only its requester withdraws it', async () => {
   const { operator, approver, admin, waiting } = await tenant();
   for (const { cookie } of [approver, admin]) {
     const own = await waiting(cookie);

@@ -291,7 +291,7 @@ async function report(contactId: string, paymentId: string, changeCode: string, 
   await reports.noteCorrection(state, { changeCode, corrected });
 }
 
-it('the logo is that of the own organization', async () => {
+it("the logo is that of the user's organization", async () => {
   const [mine, other] = [await tenant(), await tenant()];
   const { store, pool } = board;
   const png = pngOf();

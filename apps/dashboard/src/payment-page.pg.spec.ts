@@ -89,7 +89,7 @@ it('the sandbox offers the outcomes that the state allows, to those who may simu
   expect(await simulation()).toEqual(only());
 });
 
-it('the references of the bank come with the names of its files, to the own organization alone', async () => {
+it('the references of the bank come with the names of its files, to the organization of the payment alone', async () => {
   const { paymentId, organizationId, page, viewer, execute } = await sent();
   const none = { traceNumber: null, messageId: null, instructionId: null, uetr: null, files: [] };
   expect(dataOf(await page(viewer))).toMatchObject({ bankReferences: none });
@@ -190,7 +190,7 @@ it('the page says what came back of a payment, and what banks kept', async () =>
   expect(await returned()).toEqual({ amount: 12_000, kept: 345 });
 });
 
-it('in production nothing can be simulated, and no administrator sets the fees of the own organization', async () => {
+it('in production nothing can be simulated, and no administrator sets the fees of their organization', async () => {
   const production = await startBoard({ changes: { PIS_ENVIRONMENT: 'production' } });
   const admin = await production.newUser('admin');
   const cookie = await production.signedIn(admin);

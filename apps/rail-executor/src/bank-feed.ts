@@ -76,7 +76,7 @@ export class BankFeed {
   }
 
   /**
-   * Whether the bank has reported something on a transfer that is not recorded yet. True for every transfer
+   * Whether the bank has reported something on a transfer that is not recorded yet. True forevery transfer
    * when more notifications are waiting than are searched. Where the bank's feed cannot be read, for whatever
    * reason, only what was read counts: deadlines must pass. One scan runs at a time, and all who ask share it: a
    * slow bank must not get more requests the slower it is.
@@ -113,7 +113,7 @@ export class BankFeed {
       isSilent = page.notifications.length === 0;
       after = page.cursor;
     }
-    // A feed that moves on and says nothing must not postpone deadlines for ever.
+    // A feed that moves on and says nothing must not postpone deadlines forever.
     return isSilent ? isReported : () => true;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Golden samples: one event of each type and schema version that a release ever wrote, in libs/domain/golden. They are
- * kept for ever: a log that holds such an event must be read, whatever the code looks like by then.
+ * kept forever: a log that holds such an event must be read, whatever the code looks like by then.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -70,7 +70,7 @@ function keyError(refused: string): ApiError {
 }
 
 function userHandlers({ users, changes }: AdministrationServices) {
-  /** An administrator who locks the own user out may leave nobody to undo it. */
+  /** Administrators who lock themselves out may leave nobody to undo it. */
   const requireOther = (own: string, userId: string) => {
     if (own === userId) throw new ApiError('CONFLICT', 'another administrator must do this');
   };

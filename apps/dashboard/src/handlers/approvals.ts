@@ -166,7 +166,7 @@ const granted = grantedOrThrow<ApprovalDecisionRefusal | ApprovalNotFound>(({ re
     case 'APPROVAL_NOT_FOUND':
       return notFound('approval');
     case 'OWN_REQUEST':
-      return new ApiError('FORBIDDEN', 'nobody decides on the own request');
+      return new ApiError('FORBIDDEN', 'nobody decides on their own request');
     case 'NOT_OWN_REQUEST':
       return new ApiError('FORBIDDEN', 'only who requested it may withdraw it');
     case 'ROLE_CANNOT_APPROVE':

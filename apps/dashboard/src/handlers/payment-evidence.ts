@@ -1,6 +1,6 @@
 /**
  * The life of a payment as one file, HTML or a PDF with proofs, for operators and whoever else may see visitors of links.
- * Of the addresses, those of API keys and payers are opened; a user of the dashboard alone sees the own ones. Of a file
+ * Of the addresses, those of API keys and payers are opened; a user of the dashboard sees only their own. Of a file
  * at the bank, which has entries of other organizations too, the size is left out.
  */
 import { Readable } from 'node:stream';

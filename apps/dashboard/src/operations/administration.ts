@@ -41,14 +41,14 @@ export const administrationOperations = {
     role: 'admin',
     body: z.object({ email: emailSchema, role }),
   }),
-  /** Nobody changes the own role. */
+  /** Nobody changes their own role. */
   changeUserRole: op<null>()({
     method: 'POST',
     path: '/users/:userId/role',
     role: 'admin',
     body: z.object({ role }),
   }),
-  /** Nobody disables the own user. */
+  /** Nobody disables themselves. */
   disableUser: op<null>()({ method: 'POST', path: '/users/:userId/disable', role: 'admin' }),
   enableUser: op<null>()({ method: 'POST', path: '/users/:userId/enable', role: 'admin' }),
   resetUser: op<NewPassword>()({ method: 'POST', path: '/users/:userId/reset', role: 'admin' }),

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { op } from '../operation.js';
 
 /** `APPROVED`: the payment is about to be created. `REFUSED`: it was approved, and could not be created. */
-export const approvalStates = [
+const approvalStates = [
   'WAITING',
   'APPROVED',
   'CREATED',
@@ -87,7 +87,7 @@ export const approvalOperations = {
     path: '/approvals/:approvalId',
     role: 'viewer',
   }),
-  /** Nobody approves or rejects the own request. */
+  /** Nobody approves or rejects their own request. */
   approve: op<ApprovalView>()({
     method: 'POST',
     path: '/approvals/:approvalId/approve',

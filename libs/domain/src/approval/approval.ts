@@ -66,7 +66,7 @@ export type ApprovalEvent =
   | DomainEvent<'ApprovedPaymentCreated', Record<string, never>>
   | DomainEvent<'ApprovedPaymentRefused', CreationRefusal>;
 
-export const approvalStatuses = [
+const approvalStatuses = [
   'WAITING',
   'GRANTED',
   'CREATED',
@@ -112,7 +112,7 @@ export type ApprovalRefusal =
   /** Somebody was first. */
   | 'APPROVAL_DECIDED'
   | 'APPROVAL_EXPIRED'
-  /** Nobody approves or rejects the own request. */
+  /** Nobody approves or rejects their own request. */
   | 'OWN_REQUEST'
   /** Nobody withdraws the request of somebody else. */
   | 'NOT_OWN_REQUEST'

@@ -58,7 +58,7 @@ const junk = (index: number) => Buffer.from(`hello ${index}\n`);
 const age = () =>
   world.pool.query('UPDATE ach_inbox_files SET next_try_at = now() - make_interval(secs => 1)');
 
-it('a folder in which we may not delete: each file is applied once, and not downloaded for ever', async () => {
+it('a folder in which we may not delete: each file is applied once, and not downloaded forever', async () => {
   const instruction = await world.unacknowledged();
   await world.desk.answer();
   await world.desk.postReturns([await world.traceOf(instruction)], 'R01');

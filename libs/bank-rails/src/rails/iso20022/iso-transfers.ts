@@ -19,7 +19,7 @@ import type { FileArchive, SealedFile } from '../../connections/file-archive.js'
 import { addSql, addWithCopiesSql, columns, settleSql } from './iso-transfer-statements.js';
 import type { IsoRail, OriginalTransfer } from './messages.js';
 
-export const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
+const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
 export type IsoState = (typeof isoStates)[number];
 
 /** What messages about the transfer repeat, and whose data their copies hold. No personal data. */
@@ -331,7 +331,7 @@ function transferOf(row: Row): IsoTransfer {
 }
 
 /**
- * Whether a message names this transfer: by end-to-end id and UETR, which are the payment's for ever, or by
+ * Whether a message names this transfer: by end-to-end id and UETR, which are the payment's forever, or by
  * the ids of the message where it gives neither. All that it gives must agree.
  */
 export function isAbout(original: OriginalTransfer, transfer: IsoTransfer): boolean {

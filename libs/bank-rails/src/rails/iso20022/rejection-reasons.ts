@@ -200,7 +200,7 @@ const rtpCodes: readonly string[] = [
 const partOfNumber = /\d[ ._/-]?\d[ ._/-]?\d[ ._/-]?\d/;
 
 /**
- * What is kept of the bank's reason, in events for ever and unsealed: a code of ISO's form, or a bank's own code that
+ * What is kept of the bank's reason, in events forever and unsealed: a code of ISO's form, or a bank's own code that
  * can hold no number of somebody. A text may repeat an account number.
  */
 function railCodeOf(reason: IsoReason | null): string | null {
