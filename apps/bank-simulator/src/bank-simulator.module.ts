@@ -49,7 +49,7 @@ export type ServedBankConfig = BankSimulatorConfig &
 const BANK_SERVERS = Symbol('BankServers');
 
 /** The folder of keys and of the banks file, in PIS_DATA_DIR. */
-export const simulatedBankFolder = 'simulated-bank';
+const simulatedBankFolder = 'simulated-bank';
 
 @Module({})
 export class BankSimulatorModule {

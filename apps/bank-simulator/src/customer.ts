@@ -23,7 +23,7 @@ export const sandboxAchIdentity = {
 } as const;
 
 /** Who the sandbox is in ISO 20022 messages. */
-export const sandboxIsoIdentity = {
+const sandboxIsoIdentity = {
   routingNumber: '091000019',
   bic: 'PISBUS33XXX',
   participantId: null,

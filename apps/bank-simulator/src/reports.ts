@@ -13,7 +13,7 @@ import type { Channel, Details } from './ledger.js';
 /** Any constant that no other advisory lock of the database uses: 'bank' in ASCII. */
 const publishLock = 0x62616e6b;
 /** Reports that are published in one transaction. */
-export const publishMax = 500;
+const publishMax = 500;
 
 export interface PublishedReport {
   readonly sequence: string;

@@ -8,7 +8,7 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /** Beside this app, from `src` and from `dist`. */
-export const builtFolder = join(import.meta.dirname, '../../dashboard-web/dist');
+const builtFolder = join(import.meta.dirname, '../../dashboard-web/dist');
 
 const base = '/dashboard';
 /** The build writes it where the nonce of an answer belongs. */

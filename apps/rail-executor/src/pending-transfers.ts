@@ -49,7 +49,7 @@ export interface Change {
 }
 
 /** How long the rows of completed payments are collected before one statement deletes them. */
-export const completedPauseMs = 100;
+const completedPauseMs = 100;
 
 /** When the next row of these connections is due. */
 interface Look {

@@ -35,7 +35,7 @@ export async function instructionUnlessErased(
  * @throws KeyDestroyed when a party was erased
  * @throws StoreUnavailable when a key cannot be read
  */
-export async function transferInstruction(
+async function transferInstruction(
   { owner, state: payment }: InstructedTransfer,
   reference: string,
   keyring: Keyring,

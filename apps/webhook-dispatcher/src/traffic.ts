@@ -91,7 +91,7 @@ export interface Moment {
 /** A process that waited for less than this share of an attempt was busy. */
 const idleShareMin = 0.25;
 
-export function momentNow(): Moment {
+function momentNow(): Moment {
   return { atMs: performance.now(), idleMs: performance.eventLoopUtilization().idle };
 }
 

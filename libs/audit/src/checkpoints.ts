@@ -23,7 +23,7 @@ export interface Checkpoint {
   readonly note: string;
 }
 
-export const checkpointEvent = 'CheckpointSigned';
+const checkpointEvent = 'CheckpointSigned';
 
 /** @returns the newest first, from the revision down. @throws StoreUnavailable */
 export async function readCheckpoints(

@@ -82,7 +82,7 @@ export const feedQuerySchema = z.object({
   max: z.coerce.number().int().min(1).max(notificationsMax),
 });
 
-export const railRejectionSchema: z.ZodType<RailRejection> = z.object({
+const railRejectionSchema: z.ZodType<RailRejection> = z.object({
   failureCode: z.enum(failureCodes),
   field: z.string().max(nameMax).nullable(),
   message: z.string().min(1).max(textMax),
@@ -90,7 +90,7 @@ export const railRejectionSchema: z.ZodType<RailRejection> = z.object({
   railCode: z.string().max(nameMax).nullable(),
 });
 
-export const bankCorrectionSchema: z.ZodType<BankCorrection> = z.object({
+const bankCorrectionSchema: z.ZodType<BankCorrection> = z.object({
   changeCode: z.string().regex(/^C\d{2}$/),
   corrected: z.string().min(1).max(sealedMax),
 });

@@ -16,7 +16,7 @@ import {
   type StatementFile,
 } from './statement.js';
 
-export const camt053Namespace = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08';
+const camt053Namespace = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08';
 /** Max70Text. */
 const accountNameMax = 70;
 
@@ -135,7 +135,7 @@ function transactionParts(entry: BankEntry, money: readonly XmlPart[]): (XmlPart
 }
 
 /** ISO 20022's word for a transfer without an end-to-end ID. */
-export const notProvided = 'NOTPROVIDED';
+const notProvided = 'NOTPROVIDED';
 
 /** R codes of ACH are no codes of ISO's list. */
 function reasonPart(rail: BankEntry['rail'], code: string): XmlPart {

@@ -27,9 +27,8 @@ export interface ErasureRequest {
   readonly requestId?: string;
 }
 
-export const erasureObstacles = ['PAYMENTS_NOT_FINAL', 'RETENTION_RUNNING'] as const;
 /** `INTERRUPTED`: the checks could not be made. */
-export type WithdrawalCause = (typeof erasureObstacles)[number] | 'INTERRUPTED';
+export type WithdrawalCause = 'PAYMENTS_NOT_FINAL' | 'RETENTION_RUNNING' | 'INTERRUPTED';
 
 /** What is left to say of somebody who was erased. The id is in the name of the stream. */
 export interface ErasedRecord {

@@ -6,7 +6,6 @@
 export * from './port.js';
 export * from './anchor.js';
 export { eventsAsOf } from './as-of.js';
-export { appendEventsMax } from './proposed-append.js';
 export * from './command-context.js';
 export * from './conflicts.js';
 export * from './event-count.js';
@@ -21,6 +20,5 @@ export * from './sealed-store.js';
 export * from './stream-states.js';
 export * from './eventstoredb/connection-string.js';
 export { namespaceDefault, namespaceForm } from './eventstoredb/namespace.js';
-export { unreadableSchemaVersion } from './eventstoredb/unreadable.js';
 export * from './shared-log/shared-log.js';
 export * from './time-limit.js';

@@ -12,7 +12,7 @@ import {
 } from './port.js';
 
 /** Events of one append, at most. */
-export const appendEventsMax = 500;
+const appendEventsMax = 500;
 const nameMaxLength = 512;
 
 export interface ProposedEvent {

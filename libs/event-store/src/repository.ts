@@ -138,7 +138,7 @@ export interface RepositoryOptions {
 }
 
 /** How often an append is tried, at most, while the store is unavailable. */
-export const unavailableTriesMax = 3;
+const unavailableTriesMax = 3;
 const unavailablePauseInitialMs = 50;
 const unavailablePauseMaxMs = 500;
 

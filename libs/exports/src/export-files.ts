@@ -19,7 +19,7 @@ export interface PartKey {
   readonly leaseId: string;
 }
 
-export function documentKeyOf({ fileId, part, leaseId }: PartKey): string {
+function documentKeyOf({ fileId, part, leaseId }: PartKey): string {
   return `exports/${fileId}/${part}-${leaseId}`;
 }
 

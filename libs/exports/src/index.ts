@@ -11,7 +11,7 @@ export {
 export { type ExportDownload, ExportDownloads } from './export-downloads.js';
 export { type ExportFigures, exportFigures } from './export-figures.js';
 export { ExportFiles, type FileRange } from './export-files.js';
-export { exportLimits, ExportWorker, type ExportWorkerOptions } from './export-worker.js';
+export { ExportWorker, type ExportWorkerOptions } from './export-worker.js';
 export { pieceSources } from './pieces.js';
 export { paymentHeader, paymentValues } from './kinds/payment-fields.js';
 export { releasePersonalExports } from './export-erasure.js';

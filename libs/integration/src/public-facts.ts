@@ -106,7 +106,7 @@ const statementEventTypes = {
   StatementGenerated: 'statement.generated',
 } as const satisfies Record<StatementEvent['type'], StatementIntegrationEvent['eventType']>;
 
-export const publicFacts = {
+const publicFacts = {
   payment: published(topics.payments, payment, (type, before, after) =>
     after === null || isPaymentNote(type)
       ? null

@@ -3,24 +3,18 @@
  * publish or administrate, above all `pis`: loading Nest takes longer than most commands run.
  */
 export * from './message.js';
-export {
-  deadLetterHeaders,
-  deadLetterTopicOf,
-  replayForGroupHeader,
-  waitingSince,
-} from './message-headers.js';
+export { deadLetterTopicOf, waitingSince } from './message-headers.js';
 export { errorText, NonRetryable } from './errors.js';
 export type { ConsumerObserver, ConsumerProgress } from './attempts.js';
 export {
-  deferredCountMax,
   type DeferredBacklog,
   type DeferredMessage,
   type DeferredMessages,
 } from './deferred-messages.js';
-export { defaultRetryLimits, type RetryLimits } from './deferred-retries.js';
+export { type RetryLimits } from './deferred-retries.js';
 export { pgDeferredMessages } from './pg-deferred-messages.js';
-export { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
-export { defaultCommitLimits, type CommitLimits } from './commit-schedule.js';
+export { type KeyQueueLimits } from './key-queues.js';
+export { type CommitLimits } from './commit-schedule.js';
 export {
   CheckpointMoved,
   pgConsumerState,
@@ -30,9 +24,7 @@ export {
 } from './pg-consumer-state.js';
 export {
   type KafkaAcl,
-  kafkaClientDefault,
   type KafkaClientName,
-  kafkaClientNames,
   type KafkaSasl,
   type KafkaSettings,
 } from './kafka-client.js';

@@ -27,7 +27,7 @@ interface SearchedRow {
 /** Rows of one statement. */
 const batchMax = 1_000;
 /** Rows of one request: about 50 ms of work. */
-export const searchedMax = 10_000;
+const searchedMax = 10_000;
 
 /** Newest first. @throws StoreUnavailable */
 export async function searchContacts(

@@ -66,7 +66,7 @@ export type OrganizationRow = {
   readonly revision: number;
 };
 
-export const organizationsTable: ReadTableDefinition<OrganizationRow> = {
+const organizationsTable: ReadTableDefinition<OrganizationRow> = {
   name: 'organizations',
   key: 'organizationId',
   ownsStream: true,
@@ -148,7 +148,7 @@ export type OriginatorRow = {
   readonly item: OriginatorView;
 };
 
-export const originatorsTable: ReadTableDefinition<OriginatorRow> = {
+const originatorsTable: ReadTableDefinition<OriginatorRow> = {
   name: 'originators',
   key: 'originatorId',
   ownsStream: true,
@@ -196,7 +196,7 @@ export type ContactRow = {
   readonly item: ContactView;
 };
 
-export const contactsTable: ReadTableDefinition<ContactRow> = {
+const contactsTable: ReadTableDefinition<ContactRow> = {
   name: 'contacts',
   key: 'contactId',
   ownsStream: true,
@@ -268,7 +268,7 @@ export type WebhookEndpointRow = {
   readonly item: WebhookEndpointItem;
 };
 
-export const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
+const webhookEndpointsTable: ReadTableDefinition<WebhookEndpointRow> = {
   name: 'webhook_endpoints',
   key: 'endpointId',
   // One stream holds all endpoints of an organization.
@@ -332,7 +332,7 @@ export type ApiKeyRow = {
   readonly revision: number;
 };
 
-export const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
+const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
   name: 'api_keys',
   key: 'apiKeyId',
   ownsStream: true,

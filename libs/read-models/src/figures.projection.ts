@@ -40,7 +40,7 @@ export type FiguresRow = {
 /** How much longer a duration is than those of the bucket before. A percentile is wrong by half of that at most. */
 const bucketRatio = 1.05;
 
-export function bucketOf(durationMs: number): number {
+function bucketOf(durationMs: number): number {
   return Math.floor(Math.log(Math.max(durationMs, 1)) / Math.log(bucketRatio));
 }
 
@@ -85,7 +85,7 @@ function after(row: FiguresRow | null, event: PaymentTransition): Fields {
   }
 }
 
-export const figuresTable: ReadTableDefinition<FiguresRow> = {
+const figuresTable: ReadTableDefinition<FiguresRow> = {
   name: 'payment_figures',
   key: 'paymentId',
   ownsStream: true,

@@ -7,8 +7,7 @@ import type { Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 
-const movementKinds = ['transfer', 'return', 'collection', 'collection_return'] as const;
-export type MovementKind = (typeof movementKinds)[number];
+export type MovementKind = 'transfer' | 'return' | 'collection' | 'collection_return';
 
 /** Of the originator's account. */
 export type MovementSide = 'credit' | 'debit';

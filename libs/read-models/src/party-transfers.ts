@@ -34,7 +34,7 @@ export interface OpenTransfers {
 }
 
 /** More transfers that are not final are not counted. */
-export const openCountMax = 100;
+const openCountMax = 100;
 const pageMax = 1_000;
 const heldPageMax = 100;
 /** Streams in one read. */

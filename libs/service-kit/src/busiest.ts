@@ -17,7 +17,7 @@ export interface BusiestOptions {
   readonly onDropped: (key: string) => void;
 }
 
-export const otherKeys = 'other';
+const otherKeys = 'other';
 
 export class Busiest {
   private readonly named = new Set<string>();

@@ -1,3 +1,2 @@
 /** Monthly statements: what is on them, and the PDF. */
 export * from './content.js';
-export { renderStatement } from './statement-pdf.js';

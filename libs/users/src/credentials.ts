@@ -10,7 +10,7 @@ import { StoreUnavailable } from '@pis/event-store';
 import type pg from 'pg';
 
 export const failuresMax = 5;
-export const lockMs = 15 * 60_000;
+const lockMs = 15 * 60_000;
 /** Of one organization. */
 export const usersMax = 500;
 

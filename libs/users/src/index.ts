@@ -1,14 +1,8 @@
 /** Dashboard users: their use cases, and how they sign in. */
-export { failuresMax, lockMs, usersMax } from './credentials.js';
-export {
-  generatePassword,
-  HashingBusy,
-  passwordLength,
-  type PasswordRefusal,
-  Passwords,
-} from './passwords.js';
+export { failuresMax } from './credentials.js';
+export { HashingBusy, type PasswordRefusal, Passwords } from './passwords.js';
 export { type CountedAttempt, SignInFailures } from './sign-in-failures.js';
-export { idleMs, sessionMs, sessionsPerUserMax } from './sessions.js';
+export { idleMs, sessionMs } from './sessions.js';
 export * from './sign-in.js';
 export { totpUri } from './totp.js';
 export { type ActionOfUser, recordUserAction } from './user-actions.js';

@@ -56,7 +56,7 @@ const waitingMax = 32;
 /** New passwords get no more of the queue than this. The rest is for signing in. */
 const waitingChangesMax = 8;
 /** New passwords of one organization. */
-export const changesAtOnceMax = 2;
+const changesAtOnceMax = 2;
 
 const argon2Async = promisify(argon2);
 

@@ -102,7 +102,7 @@ async function rewriteBodies(
 }
 
 /** The same envelope without the personal data of the party; the same text when it has none of it. */
-export function withoutParty(body: string, partyId: string): string {
+function withoutParty(body: string, partyId: string): string {
   if (!body.includes(partyId)) return body;
   const envelope = JSON.parse(body) as { readonly data: object };
   const data = withErased(envelope.data, (id) => id === partyId);

@@ -17,7 +17,7 @@ export interface LatestFailure {
 }
 
 /** The most deliveries of an endpoint that are counted. */
-export const outcomesMax = 1_000;
+const outcomesMax = 1_000;
 
 interface OutcomeRow {
   readonly endpointId: string;

@@ -1,7 +1,7 @@
 /** The envelope of a webhook (rules event-envelope-1 to event-envelope-6). */
 import { type EventCategory, eventCategoryOf } from '@pis/domain';
 
-export const envelopeVersion = '1';
+const envelopeVersion = '1';
 
 export interface WebhookEnvelope {
   /** Stable across retries and the same for every endpoint: receivers deduplicate on it. */

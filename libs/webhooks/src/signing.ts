@@ -5,7 +5,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** How far a delivery's timestamp may be from the receiver's clock (rule signature-3). */
-export const timestampToleranceMs = 5 * 60_000;
+const timestampToleranceMs = 5 * 60_000;
 
 const secretBytes = 32;
 

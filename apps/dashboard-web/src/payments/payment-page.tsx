@@ -23,7 +23,7 @@ const refreshMs = 5_000;
 /** Visits of a link are no events, and neither is its expiry: no live update tells of them. */
 const openLinkMs = 15_000;
 
-export const paymentQuery = (paymentId: string) =>
+const paymentQuery = (paymentId: string) =>
   queryOptions({
     queryKey: ['payments', 'one', paymentId],
     queryFn: ({ signal }) => call('getPayment', { ids: { paymentId }, signal }),

@@ -9,7 +9,7 @@
 import type { RecordedEvent } from '@pis/event-store';
 import type pg from 'pg';
 
-export const noticeKinds = {
+const noticeKinds = {
   PaymentFailedInFlight: 'in_flight',
   PaymentRejectedLate: 'rejected_late',
 } as const;

@@ -31,7 +31,7 @@ export interface FieldDifference {
 }
 
 /** Shown in the place of a value that tells who somebody is. */
-export const personalValue = '(personal data)';
+const personalValue = '(personal data)';
 
 const aggregates = { payment, collection } as const;
 /** Objects with personal data, and their fields that tell nothing of a person. */

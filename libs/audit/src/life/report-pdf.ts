@@ -140,4 +140,4 @@ class ReportPages {
 }
 
 /** Of the bundle inside of the PDF. */
-export const attachmentName = 'proofs.json';
+const attachmentName = 'proofs.json';

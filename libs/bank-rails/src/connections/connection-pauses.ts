@@ -24,7 +24,7 @@ export function pauseText(
   return `nothing new is sent over the connection ${connection} since ${pausedAt.toISOString()}: ${reason}; compare its payments with the bank's books, then run "pis rails resume --connection ${connection}"`;
 }
 
-export const restoredReason = 'the database was restored, moved or failed over';
+const restoredReason = 'the database was restored, moved or failed over';
 
 interface StateRow {
   readonly connection: string;

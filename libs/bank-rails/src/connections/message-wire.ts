@@ -31,7 +31,7 @@ const messageSchema = z.object({
   xml: z.base64().max(base64Max),
 });
 
-export const inboxPageSchema = z.object({
+const inboxPageSchema = z.object({
   messages: z.array(messageSchema).max(inboxPageMax),
   cursor,
 });

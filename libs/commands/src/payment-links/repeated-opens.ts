@@ -11,7 +11,7 @@ import type { LinkAccessLog, NewLinkAccess, RepeatedAccess } from './link-ports.
 
 /** Rows that are known to be recorded. Beyond, the oldest are recorded again at their next open. */
 const rowsMax = 10_000;
-export const repeatDelayMs = 1_000;
+const repeatDelayMs = 1_000;
 
 export class RepeatedOpens {
   /** In the order of their first open, by their ID. */

@@ -10,7 +10,7 @@ interface ErrorDescription {
 }
 
 /** The gateway chooses the status; a test there compares. */
-export const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = {
+const errorDescriptions: Readonly<Record<ErrorCode, ErrorDescription>> = {
   VALIDATION_ERROR: {
     status: 400,
     when: 'The body, a parameter or an ID is invalid. All problems are reported at once.',

@@ -66,16 +66,14 @@ export type ApprovalEvent =
   | DomainEvent<'ApprovedPaymentCreated', Record<string, never>>
   | DomainEvent<'ApprovedPaymentRefused', CreationRefusal>;
 
-const approvalStatuses = [
-  'WAITING',
-  'GRANTED',
-  'CREATED',
-  'REFUSED',
-  'REJECTED',
-  'WITHDRAWN',
-  'ENDED',
-] as const;
-export type ApprovalStatus = (typeof approvalStatuses)[number];
+export type ApprovalStatus =
+  | 'WAITING'
+  | 'GRANTED'
+  | 'CREATED'
+  | 'REFUSED'
+  | 'REJECTED'
+  | 'WITHDRAWN'
+  | 'ENDED';
 
 export interface Approval extends ApprovalRequest {
   readonly status: ApprovalStatus;

@@ -18,7 +18,7 @@ export interface MonthPeriod {
 /** The time zone of an organization that has set none. */
 export const defaultTimeZone = 'America/New_York';
 
-export const timeZoneLengthMax = 50;
+const timeZoneLengthMax = 50;
 
 /** Earlier and later years are typing errors. */
 export const monthYearMin = 2000;

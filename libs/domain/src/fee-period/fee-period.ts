@@ -29,21 +29,19 @@ import {
 import { assertRecord, type FeePeriodRecord, feesDueMinor } from './fee-period-record.js';
 import { collectionsMax, isRetryInTime, retryAt, retryUnsentAt } from './retry-policy.js';
 
-export const giveUpCauses = [
+export type GiveUpCause =
   /** The bank returned the collection, and policy does not present it again. */
-  'RETURNED',
+  | 'RETURNED'
   /** The collection failed or was blocked: no money was moved. */
-  'NOT_SENT',
+  | 'NOT_SENT'
   /** It was blocked or did not start, because the bank may have debited the fees before the log was restored. */
-  'SENT_BEFORE',
+  | 'SENT_BEFORE'
   /** The originator was erased, or is being erased: there is no account to debit. */
-  'ORIGINATOR_ERASED',
+  | 'ORIGINATOR_ERASED'
   /** More than an ACH entry can hold. */
-  'AMOUNT_TOO_LARGE',
+  | 'AMOUNT_TOO_LARGE'
   /** The last return came so late that the collection may not be presented again. */
-  'TOO_LATE',
-] as const;
-export type GiveUpCause = (typeof giveUpCauses)[number];
+  | 'TOO_LATE';
 
 interface OfCollection {
   readonly collectionId: string;

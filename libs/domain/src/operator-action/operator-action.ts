@@ -6,48 +6,46 @@
 import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } from '../decider.js';
 
 /** The command as it is typed after `pis`. */
-export const operatorActionNames = [
-  'api-key revoke',
-  'user disable',
-  'user reset',
-  'webhooks redeliver',
-  'dead-letters replay',
-  'projections rebuild',
-  'relay rewind',
-  'relay replay',
-  'quarantine retry',
-  'quarantine skip',
-  'consumers import',
-  'consumers reset',
-  'rails notifications retry',
-  'rails notifications dismiss',
-  'rails pause',
-  'rails resume',
-  'rails settle',
-  'payments show',
-  'audit show',
-  'rails files show',
-  'rails files apply',
-  'rails files forget',
-  'store rebind',
-  'keys rotate',
-  'keys seal-history',
-  'contact erase',
-  'originator erase',
-  'user erase',
-  'routing-directory import',
-  'organization rails set',
-  'organization retention set',
-  'organization branding set',
-  'organization approvals set',
-  'organization time-zone set',
-  'fees set',
-  'fees collect',
-  'fees retry',
-  'settlement-account set',
-  'statements restore',
-] as const;
-export type OperatorActionName = (typeof operatorActionNames)[number];
+export type OperatorActionName =
+  | 'api-key revoke'
+  | 'user disable'
+  | 'user reset'
+  | 'webhooks redeliver'
+  | 'dead-letters replay'
+  | 'projections rebuild'
+  | 'relay rewind'
+  | 'relay replay'
+  | 'quarantine retry'
+  | 'quarantine skip'
+  | 'consumers import'
+  | 'consumers reset'
+  | 'rails notifications retry'
+  | 'rails notifications dismiss'
+  | 'rails pause'
+  | 'rails resume'
+  | 'rails settle'
+  | 'payments show'
+  | 'audit show'
+  | 'rails files show'
+  | 'rails files apply'
+  | 'rails files forget'
+  | 'store rebind'
+  | 'keys rotate'
+  | 'keys seal-history'
+  | 'contact erase'
+  | 'originator erase'
+  | 'user erase'
+  | 'routing-directory import'
+  | 'organization rails set'
+  | 'organization retention set'
+  | 'organization branding set'
+  | 'organization approvals set'
+  | 'organization time-zone set'
+  | 'fees set'
+  | 'fees collect'
+  | 'fees retry'
+  | 'settlement-account set'
+  | 'statements restore';
 
 /** What an action is about, or its result: identifiers, counts and times; no secrets, no personal data. */
 export type OperatorActionFacts = Readonly<Record<string, unknown>>;

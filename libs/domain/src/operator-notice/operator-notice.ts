@@ -8,13 +8,11 @@ import { type Aggregate, type Decision, type DomainCommand, type DomainEvent } f
 /** What the notice is about: identifiers, counts and times; no secrets, no personal data. */
 export type OperatorNoticeFacts = Readonly<Record<string, unknown>>;
 
-export const operatorNoticeNames = [
-  'webhook endpoint failing',
-  'fees not collected',
-  'fees debited twice',
-  'statement not generated',
-] as const;
-export type OperatorNoticeName = (typeof operatorNoticeNames)[number];
+export type OperatorNoticeName =
+  | 'webhook endpoint failing'
+  | 'fees not collected'
+  | 'fees debited twice'
+  | 'statement not generated';
 
 export interface OperatorNotice {
   readonly notice: OperatorNoticeName;

@@ -197,7 +197,7 @@ export type WebhookEndpointsCommand =
 export type WebhookEndpointsRefusal = 'WEBHOOK_ENDPOINT_NOT_FOUND' | 'SUBSCRIPTION_LIMIT_EXCEEDED';
 
 /** Endpoints an organization may have per event type; disabled ones count (rule limit-6). */
-export const endpointsPerEventTypeMax = 5;
+const endpointsPerEventTypeMax = 5;
 
 /** Endpoints an organization may have, including those without subscriptions. */
 export const endpointsMax = 500;

@@ -48,7 +48,7 @@ export interface EventStoreDbEventStoreLimits extends LiveSubscriptionLimits, Lo
   readonly readsInFlightMax: number;
 }
 
-export const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
+const eventStoreDbEventStoreLimits: EventStoreDbEventStoreLimits = {
   appendTimeoutMs: 10_000,
   readTimeoutMs: 30_000,
   conflictTimeoutMs: 3_000,

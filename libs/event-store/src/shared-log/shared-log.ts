@@ -40,7 +40,7 @@ export interface SharedLogLimits extends LogReaderLimits {
   readonly behindMaxMs: number;
 }
 
-export const sharedLogLimits: SharedLogLimits = {
+const sharedLogLimits: SharedLogLimits = {
   eventsMax: 10_000,
   bytesMax: 16_000_000,
   pageMax: 500,

@@ -33,7 +33,7 @@ let opened = 0;
  * The library asks the first of the brokers for the cluster's state, and waits for it even if it hangs. So each
  * new client begins with the next one.
  */
-export function baseOptions(settings: KafkaSettings): BaseOptions {
+function baseOptions(settings: KafkaSettings): BaseOptions {
   const { brokers, clientId, ssl, sasl } = settings;
   const first = opened % brokers.length;
   opened += 1;

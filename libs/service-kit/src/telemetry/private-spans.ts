@@ -7,7 +7,7 @@ import type { Attributes, SpanContext } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-node';
 
 /** By the semantic conventions of OpenTelemetry, except those that begin with `pis.`. */
-export const exportedAttributes: ReadonlySet<string> = new Set([
+const exportedAttributes: ReadonlySet<string> = new Set([
   'error.type',
   'http.request.method',
   'http.route',

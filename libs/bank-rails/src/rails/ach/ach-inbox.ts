@@ -28,7 +28,7 @@ export interface AchInboxOptions {
 }
 
 /** Names of one look. A transport lists no more. */
-export const inboxListMax = 10_000;
+const inboxListMax = 10_000;
 /** Files of one round. More wait for the next one. */
 const filesPerRoundMax = 200;
 /** After so many it is asked whether the bank is there at all: otherwise each file would wait for it. */

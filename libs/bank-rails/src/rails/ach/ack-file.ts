@@ -58,18 +58,16 @@ export interface InquiryFile {
 }
 
 /** The codes that the simulator uses. */
-export const ackReasons = [
-  'FILE_FORMAT',
-  'FILE_TOTALS',
-  'ORIGINATOR_NOT_ALLOWED',
-  'LIMIT_EXCEEDED',
-  'ROUTING_NUMBER',
-  'ACCOUNT_NUMBER',
-  'INDIVIDUAL_NAME',
-  'AMOUNT',
-  'EFFECTIVE_DATE',
-  'DUPLICATE_ENTRY',
-  'REVIEW',
-  'OTHER',
-] as const;
-export type AckReason = (typeof ackReasons)[number];
+export type AckReason =
+  | 'FILE_FORMAT'
+  | 'FILE_TOTALS'
+  | 'ORIGINATOR_NOT_ALLOWED'
+  | 'LIMIT_EXCEEDED'
+  | 'ROUTING_NUMBER'
+  | 'ACCOUNT_NUMBER'
+  | 'INDIVIDUAL_NAME'
+  | 'AMOUNT'
+  | 'EFFECTIVE_DATE'
+  | 'DUPLICATE_ENTRY'
+  | 'REVIEW'
+  | 'OTHER';

@@ -16,7 +16,7 @@ export interface FileLimits {
 }
 
 /** A batch never has more records than its file: so a batch is never split within a file. */
-export const defaultFileLimits: FileLimits = {
+const defaultFileLimits: FileLimits = {
   recordsMax: 200_000,
   amountMaxMinor: fileAmountMaxMinor,
 };

@@ -19,7 +19,7 @@ export interface ParseLimits {
 }
 
 /** 356,000 records. */
-export const defaultParseLimits: ParseLimits = { bytesMax: 32 * 1024 * 1024 };
+const defaultParseLimits: ParseLimits = { bytesMax: 32 * 1024 * 1024 };
 
 export type ParsedNacha =
   | { readonly file: NachaFile; readonly problem: null }

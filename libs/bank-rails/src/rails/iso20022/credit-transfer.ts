@@ -93,7 +93,7 @@ function partyOf(name: string, address: LegalAddress | null, profile: IsoRailPro
 }
 
 /** Null when the rail wants more of an address than there is. It is optional then, see whatIsMissing. */
-export function isoAddressOf(address: LegalAddress, profile: IsoRailProfile): IsoAddress | null {
+function isoAddressOf(address: LegalAddress, profile: IsoRailProfile): IsoAddress | null {
   const street = railText(address.addressLine1, limits.street + limits.line);
   const iso: IsoAddress = {
     street: street.slice(0, limits.street).trimEnd() || null,

@@ -19,8 +19,7 @@ import type { FileArchive, SealedFile } from '../../connections/file-archive.js'
 import { addSql, addWithCopiesSql, columns, settleSql } from './iso-transfer-statements.js';
 import type { IsoRail, OriginalTransfer } from './messages.js';
 
-const isoStates = ['sending', 'received', 'held', 'accepted', 'rejected', 'voided'] as const;
-export type IsoState = (typeof isoStates)[number];
+export type IsoState = 'sending' | 'received' | 'held' | 'accepted' | 'rejected' | 'voided';
 
 /** What messages about the transfer repeat, and whose data their copies hold. No personal data. */
 export interface IsoTransferDetails {
