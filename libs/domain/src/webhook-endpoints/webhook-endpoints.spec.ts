@@ -5,6 +5,7 @@ import {
   paymentEventTypes,
   subscribes,
   type Subscription,
+  subscriptions,
   type WebhookEndpointChanges,
   webhookEndpoints,
   type WebhookEndpointsCommand,
@@ -175,6 +176,17 @@ describe('the limit of five endpoints per event type', () => {
   });
 });
 
+it('an organization has at most 500 endpoints, whatever they are subscribed to', () => {
+  const most = Array.from({ length: 499 }, (_, index) => created(`e${index}`, []));
+  const last = created('last', []);
+  given(webhookEndpoints, ...most)
+    .when(create('last', []))
+    .then({ ...last, at: later });
+  given(webhookEndpoints, ...most, last)
+    .when(create('one more', []))
+    .thenRefused(exceeded);
+});
+
 describe('updating an endpoint', () => {
   it.each<WebhookEndpointChanges>([
     { url: 'https://hooks.example/elsewhere' },
@@ -300,7 +312,7 @@ describe('deleting an endpoint', () => {
 });
 
 describe('what a subscription takes in', () => {
-  it('is one event per status, named after it, and statement.generated', () => {
+  it('is one event per status, named after it, statement.generated, or payment.*', () => {
     // The spec's "Event types", read beside it.
     expect(new Set(eventTypes)).toEqual(
       new Set([
@@ -317,6 +329,7 @@ describe('what a subscription takes in', () => {
       ]),
     );
     expect(paymentEventTypeOf('FAILED_IN_FLIGHT')).toBe('payment.failed_in_flight');
+    expect(subscriptions).toEqual([...eventTypes, 'payment.*']);
   });
 
   it('payment.* takes in every payment event, and no statement', () => {
