@@ -1,10 +1,13 @@
 /** The guide to Kubernetes: its commands install the chart, and the Secrets that it makes are those that the pods take. */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { blocksWith, commandsUnder } from './support/guide.js';
+import { railExecutor } from '@pis/rail-executor/app';
+import { blocksWith, commandsUnder, valuesUnder } from './support/guide.js';
 import {
   chart,
   componentOf,
+  type Container,
+  containerIn,
   containersOf,
   describeWithHelm,
   helm,
@@ -14,6 +17,7 @@ import {
   podsOf,
   render,
   secretsOf,
+  valuesOf,
 } from './support/helm.js';
 import { cleanEnv, root } from './support/process.js';
 
@@ -34,6 +38,27 @@ describeWithHelm('docs/kubernetes.md', () => {
       });
       expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
       expect(stdout).toContain('image: registry.example.com/payment-initiation-service');
+    }
+  });
+
+  it('shows values for production that the chart takes, with the authority of PostgreSQL in every process', () => {
+    const shown = valuesUnder('Production');
+    expect(shown.length).toBeGreaterThan(1);
+    const withFiles = shown.find((values) => 'defaults' in values);
+    for (const values of shown) {
+      const manifests = render('production', { ...values, network: { strict: false } });
+      if (values !== withFiles) continue;
+      const foldersOf = (container: Container) =>
+        container.volumeMounts.map(({ mountPath }) => mountPath);
+      for (const pod of podsOf(manifests).values())
+        for (const container of containersOf(pod))
+          expect(foldersOf(container)).toContain('/etc/pis/postgres');
+      const executor = containerIn(manifests, 'rail-executor');
+      const rules = valuesOf(executor)['PIS_REVIEW_RULES_FILE'] ?? '';
+      expect(foldersOf(executor)).toContain(path.dirname(rules));
+      const known = Object.keys(railExecutor.env);
+      for (const name of Object.keys(valuesOf(executor)).filter((one) => one.includes('STAFF')))
+        expect(known).toContain(name);
     }
   });
 

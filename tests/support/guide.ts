@@ -1,6 +1,8 @@
 /** The commands of docs/kubernetes.md, as an operator types them. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { parse } from 'yaml';
+import type { Values } from './helm.js';
 import { root } from './process.js';
 
 const guide = () => readFileSync(path.join(root, 'docs/kubernetes.md'), 'utf8');
@@ -10,6 +12,15 @@ export function commandsUnder(heading: string): string {
   const [, section] = guide().split(`\n## ${heading}\n`);
   const [text = ''] = section?.split('\n## ') ?? [];
   return joined(text, heading);
+}
+
+/** The values that a section shows. @throws if it shows none */
+export function valuesUnder(heading: string): readonly Values[] {
+  const [, section] = guide().split(`\n## ${heading}\n`);
+  const [text = ''] = section?.split('\n## ') ?? [];
+  const blocks = [...text.matchAll(/^ *```yaml\n(.*?)\n *```$/gms)];
+  if (blocks.length === 0) throw new Error(`docs/kubernetes.md has no values under ${heading}`);
+  return blocks.map(([, block = '']) => parse(block) as Values);
 }
 
 /** Each block of commands of the guide that has `words` in it. @throws if there is none */
