@@ -1,4 +1,5 @@
 import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { PaymentLinkSection } from './payment-link.js';
@@ -9,10 +10,16 @@ const visitor = { ip: '203.0.113.7', userAgent: 'Phone/1' };
 
 function page(seen: typeof visitor | null, mayShow: boolean, changes: object = {}): string {
   const access = { ...open, outcome: null, visitor: seen, ...changes };
-  const link = { state: 'canceled', expiresAt: at, holder: null, payerFee: 0, accesses: [access] };
+  return section({ accesses: [access] }, mayShow);
+}
+
+function section(changes: object, mayShow: boolean): string {
+  const link = { state: 'canceled', expiresAt: at, holder: null, payerFee: 0, ...changes };
   const props = { paymentId: 'p', link: link as never, mayShow };
-  const section = createElement(PaymentLinkSection, props);
-  return renderToStaticMarkup(createElement(MantineProvider, null, section));
+  const shown = createElement(PaymentLinkSection, props);
+  const client = new QueryClient();
+  const provided = createElement(QueryClientProvider, { client }, shown);
+  return renderToStaticMarkup(createElement(MantineProvider, null, provided));
 }
 
 it('names the address and the browser of a visitor as text', () => {
@@ -32,4 +39,12 @@ it('calls a submission accepted only where its result is recorded', () => {
   expect(submit('LINK_EXPIRED')).toContain('<td>Submitted (link expired)</td>');
   expect(submit(null)).toContain('<td>Submitted (result not recorded)</td>');
   expect(page(visitor, true)).toContain('<td>Opened</td>');
+});
+
+it('asks those who see the URL of an open link to send it', () => {
+  const of = (state: string, mayShow = true) => section({ state, accesses: [] }, mayShow);
+  const request = 'Send this URL to the recipient';
+  expect(of('open')).toContain(request);
+  for (const state of ['used', 'expired', 'canceled']) expect(of(state)).not.toContain(request);
+  expect(of('open', false)).not.toContain(request);
 });

@@ -56,6 +56,11 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
             Nobody can confirm any more. Cancel the payment and create a new one.
           </Text>
         ) : null}
+        {mayShow && link.state === 'open' ? (
+          <Text size="sm">
+            Send this URL to the recipient. Nobody else does: the service sends no links.
+          </Text>
+        ) : null}
         {mayShow && link.state !== 'canceled' ? (
           <LinkUrl key={paymentId} paymentId={paymentId} />
         ) : null}

@@ -120,12 +120,13 @@ export function RecipientChoice({
   );
 }
 
-function wayOf(direction: string, isActive: boolean): string {
+/** How the payment will go. The service sends a link to nobody. */
+export function wayOf(direction: string, isActive: boolean): string {
   if (direction === 'INBOUND')
-    return 'The recipient gets a link and enters the account to pay from.';
+    return 'You get a link. Send the link to the recipient, who enters the account to pay from.';
   return isActive
     ? 'The payment starts at once, to the account on file.'
-    : 'The recipient gets a link first: there is no active account on file.';
+    : 'There is no active account on file, so you get a link. Send the link to the recipient, who enters the account.';
 }
 
 function foundText(search: string, count: number, isWhole: boolean): string {
