@@ -76,7 +76,7 @@ export interface Texts {
   readonly errors: Readonly<Record<ErrorKind, ErrorTexts>>;
 }
 
-export interface ErrorTexts {
+interface ErrorTexts {
   readonly heading: string;
   readonly text: string;
   /** Instead of `text` when a form was sent. */
