@@ -162,6 +162,7 @@ it('the money that moved is listed, and what a return took back with the referen
     );
   await moved('transfer', 'debit', 'ours-1', '2026-03-01T09:00:00.000Z', organizationId);
   await moved('return', 'credit', 'BANK-7', '2026-06-15T10:00:00.000Z', organizationId);
+  await moved('later_return', 'credit', 'BANK-8', '2026-06-16T10:00:00.000Z', organizationId);
   await moved('return', 'credit', 'theirs', '2026-06-15T10:00:00.000Z', randomUUID());
   const shown = { movementId: expect.any(String), amount: 12_345, paymentRail: 'ACH' };
   expect(dataOf<{ movements: unknown }>(await page(viewer)).movements).toEqual([
@@ -172,6 +173,10 @@ it('the money that moved is listed, and what a return took back with the referen
     {
       ...{ ...shown, kind: 'return', side: 'credit', reference: 'BANK-7' },
       at: '2026-06-15T10:00:00.000Z',
+    },
+    {
+      ...{ ...shown, kind: 'return', side: 'credit', reference: 'BANK-8' },
+      at: '2026-06-16T10:00:00.000Z',
     },
   ]);
 });
@@ -188,6 +193,10 @@ it('the page says what came back of a payment, and what banks kept', async () =>
   const completed = await records.load(paymentId);
   await records.append(paymentId, completed, [{ type: 'PaymentReturned', at, data }], by);
   expect(await returned()).toEqual({ amount: 12_000, kept: 345 });
+  const more = { returnReasonCode: null, returnReference: 'BANK-8', returnedAmountMinor: 300 };
+  const before = await records.load(paymentId);
+  await records.append(paymentId, before, [{ type: 'PaymentReturnedAgain', at, data: more }], by);
+  expect(await returned()).toEqual({ amount: 12_300, kept: 45 });
 });
 
 it('in production nothing can be simulated, and no administrator sets the fees of their organization', async () => {

@@ -23,7 +23,9 @@ import {
 import {
   actsFrom,
   canComeBack,
+  canComeBackLater,
   finalStatuses,
+  laterReturnsMax,
   type Payment,
   type PaymentCommand,
   type PaymentReturn,
@@ -126,7 +128,8 @@ export class NotificationRecorder {
     const { state } = recorded;
     if (notification.correction !== null)
       await contacts.noteCorrection(state, notification.correction);
-    if (type === 'returned') await contacts.noteReturn(state);
+    if (type === 'returned' && !isLaterReturn(notification, state))
+      await contacts.noteReturn(state);
     return recorded;
   }
 
@@ -177,7 +180,7 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
       if (status === 'COMPLETED' || status === 'RETURNED') return [];
       break;
     case 'returned': {
-      if (status === 'RETURNED') return returnedBefore(notification, payment);
+      if (status === 'RETURNED') return returnedAgain(notification, payment, at);
       const data = returnOf(notification, payment);
       const giveBack: PaymentCommand = { type: 'ReturnPayment', at, data };
       if (unsettled) return [complete, giveBack];
@@ -251,18 +254,37 @@ function misfitOf(notification: Readable, payment: Payment): Error {
 }
 
 /**
- * A bank that names the amount may return the rest under another reference. The payment is RETURNED once, so staff must
- * see the second one. @throws Unfit for it
+ * A bank that names the amount may return the rest under another reference. The payment is RETURNED once, so a later
+ * return is a note of it. @throws Unfit for more than was sent
  */
-function returnedBefore(
-  { returnReference, returnedAmount }: Readable,
+function returnedAgain(
+  notification: Readable,
   payment: Payment,
+  at: string,
 ): readonly PaymentCommand[] {
-  const { returnReference: first } = payment;
+  const { returnReasonCode, returnReference, returnedAmount } = notification;
+  const { returnReference: first, laterReturns } = payment;
+  // Without both references, nobody can tell it from the first one.
   if (returnedAmount === null || first === null || first === returnReference) return [];
+  if (isLaterReturn(notification, payment)) return [];
   const { amountMinor, currencyCode } = returnedAmount;
-  const what = `${returnReference}, of ${amountMinor} ${currencyCode} (minor units)`;
-  throw new Unfit(`another return, ${what}, after ${first}`, true);
+  const fits =
+    currencyCode === payment.currencyCode &&
+    canComeBackLater(amountMinor, payment) &&
+    laterReturns.length < laterReturnsMax;
+  if (!fits || returnReference === null) {
+    const what = `${returnReference}, of ${amountMinor} ${currencyCode} (minor units)`;
+    throw new Unfit(`another return, ${what}, after ${first}`, true);
+  }
+  const data = { returnReasonCode, returnReference, returnedAmountMinor: amountMinor };
+  return [{ type: 'ReturnPaymentAgain', at, data }];
+}
+
+function isLaterReturn(
+  { returnReference }: Pick<BankNotification, 'returnReference'>,
+  { laterReturns }: Payment,
+): boolean {
+  return laterReturns.some((later) => later.returnReference === returnReference);
 }
 
 /** Nothing more is asked of the bank. */

@@ -113,13 +113,75 @@ it('a return that does not fit waits for its payment', async () => {
   expect(await unmatched()).toEqual([expect.stringMatching(/^payment \S+ does not exist$/)]);
 });
 
-it('a second return for the rest is left to staff, and the first one stays as it is', async () => {
+describe('after a return of less than was sent, another one', () => {
+  const kept = 1_500;
+  async function back() {
+    const { paymentId, reference, amountMinor } = await sent();
+    const returned = (returnReference: string, returnedAmount: ReturnType<typeof of>) => ({
+      ...{ reference, returnReference, returnedAmount },
+    });
+    await told(returned('RTR1', of(amountMinor - kept)));
+    const later = async () => (await world.payment(paymentId)).laterReturns;
+    return { paymentId, reference, amountMinor, returned, later };
+  }
+
+  it('is recorded beside the first, once however often it is told', async () => {
+    const { paymentId, amountMinor, returned, later } = await back();
+    const [first, second] = [returned('RTR1', of(amountMinor - kept)), returned('RTR2', of(1_000))];
+    const third = returned('RTR3', of(500));
+    await told(first, second, second, first, third, second);
+    expect(await returnsOf(paymentId)).toMatchObject([{ returnedAmountMinor: amountMinor - kept }]);
+    expect(await later()).toEqual([
+      { returnReasonCode: null, returnReference: 'RTR2', returnedAmountMinor: 1_000 },
+      { returnReasonCode: null, returnReference: 'RTR3', returnedAmountMinor: 500 },
+    ]);
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'RETURNED' });
+    expect(await unmatched()).toEqual([]);
+  });
+
+  it.each<[string, ReturnType<typeof of>, string]>([
+    ['more than was left', of(kept + 1), 'another return, RTR2, of 1501 USD (minor units)'],
+    ['another currency', of(kept, 'EUR'), 'another return, RTR2, of 1500 EUR (minor units)'],
+    ['nothing', of(0), 'another return, RTR2, of 0 USD (minor units)'],
+  ])('of %s is left to staff', async (_what, amount, reason) => {
+    const { returned, later } = await back();
+    await told(returned('RTR1', of(1)), returned('RTR2', amount));
+    expect(await later()).toEqual([]);
+    expect(await unmatched()).toEqual([`${reason}, after RTR1`]);
+  });
+
+  it('without a reference of its own is left to staff', async () => {
+    const { reference, returned, later } = await back();
+    await told(returned('RTR1', of(1)), { reference, returnedAmount: of(1_000) });
+    expect(await later()).toEqual([]);
+    expect(await unmatched()).toHaveLength(1);
+  });
+
+  it('that an earlier release left to staff is recorded when it is tried again', async () => {
+    const { reference, later } = await back();
+    await world.pool.query(
+      `INSERT INTO rail_notifications (feed, sequence, reference, type, at, detail, received_at, reason, contradicts)
+        SELECT feed, '9', $1, 'returned', now(), $2, now(), 'another return', true FROM rail_feed_checkpoint`,
+      [reference, JSON.stringify({ returnReference: 'RTR2', returnedAmount: of(1_000) })],
+    );
+    await world.pool.query(
+      `INSERT INTO rail_notified_references (feed, reference, since, due_at, tries)
+        SELECT feed, $1, now(), now(), 3 FROM rail_feed_checkpoint`,
+      [reference],
+    );
+    await told();
+    expect(await later()).toMatchObject([{ returnReference: 'RTR2', returnedAmountMinor: 1_000 }]);
+    expect(await unmatched()).toEqual([]);
+  });
+});
+
+it('a second return after one of the whole amount is left to staff', async () => {
   const { paymentId, reference, amountMinor } = await sent();
-  const first = { reference, returnReference: 'RTR1', returnedAmount: of(amountMinor - 1_500) };
-  await told(first, { reference, returnReference: 'RTR2', returnedAmount: of(1_500) });
-  expect(await returnsOf(paymentId)).toMatchObject([{ returnedAmountMinor: amountMinor - 1_500 }]);
+  const returned = { reference, returnedAmount: of(amountMinor) };
+  await told({ ...returned, returnReference: 'RTR1' }, { ...returned, returnReference: 'RTR2' });
+  expect(await returnsOf(paymentId)).toHaveLength(1);
   expect(await unmatched()).toEqual([
-    'another return, RTR2, of 1500 USD (minor units), after RTR1',
+    'another return, RTR2, of 12345 USD (minor units), after RTR1',
   ]);
 });
 

@@ -225,6 +225,9 @@ const paymentEvents: PrivacyOf<PaymentEvent> = {
       railCode: 'open',
     },
   },
+  PaymentReturnedAgain: {
+    parts: { returnReasonCode: 'open', returnReference: 'open', returnedAmountMinor: 'open' },
+  },
 };
 
 /** The debited party of a collection is an originator; see collection.ts. */

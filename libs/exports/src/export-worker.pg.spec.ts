@@ -200,7 +200,7 @@ it.each(['bai2', 'camt053'] as const)(
       SELECT gen_random_uuid(), $1, $2, gen_random_uuid(), kind, 'debit', amount, rail, reason,
         timestamptz '2026-11-01T00:00:00Z' + amount * interval '1 second', '1'
       FROM (VALUES ('transfer', 1, 'ACH', NULL), ('return', 2, 'ACH', 'R01'), ('return', 3, 'FEDWIRE', 'AC04'),
-        ('collection_return', 4, 'ACH', 'R10'), ('return', 5, 'ACH', NULL), ('return', 6, 'ACH', 'no funds'))
+        ('collection_return', 4, 'ACH', 'R10'), ('later_return', 5, 'SWIFT', NULL), ('return', 6, 'ACH', 'no funds'))
         AS moved (kind, amount, rail, reason)`,
       [organizationId, randomUUID()],
     );
@@ -224,7 +224,7 @@ it.each(['bai2', 'camt053'] as const)(
   },
 );
 
-describe('of a transfer over SWIFT of which less came back, with the reference of each movement,', () => {
+describe('of a transfer over SWIFT that came back in two parts, with the reference of each movement,', () => {
   const originatorId = randomUUID();
   async function textIn(format: 'csv' | 'jsonl' | 'bai2' | 'camt053') {
     const organizationId = randomUUID();
@@ -234,31 +234,34 @@ describe('of a transfer over SWIFT of which less came back, with the reference o
           reference, at, position)
         SELECT gen_random_uuid(), $1, $2, $3, kind, side, amount, 'SWIFT', reference, at::timestamptz, '1'
         FROM (VALUES ('transfer', 'debit', 12345, 'OURS1', '2026-11-02T10:00Z'),
-          ('return', 'credit', 12000, 'RTR1', '2026-11-09T10:00Z')) AS moved (kind, side, amount, reference, at)`,
+          ('return', 'credit', 12000, 'RTR1', '2026-11-09T10:00Z'),
+          ('later_return', 'credit', 300, 'RTR2', '2026-11-10T10:00Z')) AS moved (kind, side, amount, reference, at)`,
       [organizationId, originatorId, paymentId],
     );
     const asked = { organizationId, kind: 'movements', throughPosition: '9' } as const;
     const written = await scene.finish(scene.worker(), await scene.asked({ ...asked, format }));
-    expect(written).toMatchObject({ status: 'completed', rowCount: 2 });
+    expect(written).toMatchObject({ status: 'completed', rowCount: 3 });
     return { paymentId, text: await scene.textOf(written) };
   }
 
-  it('CSV has both amounts on opposite sides', async () => {
+  it('CSV has the returns on the opposite side', async () => {
     const { paymentId, text } = await textIn('csv');
     const [, ...lines] = text.trimEnd().split('\r\n');
     const of = `${originatorId},${paymentId},`;
     expect(lines.map((line) => line.slice(line.indexOf(',') + 1))).toEqual([
       `${of},transfer,debit,12345,USD,SWIFT,OURS1,2026-11-02T10:00:00.000Z`,
       `${of},return,credit,12000,USD,SWIFT,RTR1,2026-11-09T10:00:00.000Z`,
+      `${of},return,credit,300,USD,SWIFT,RTR2,2026-11-10T10:00:00.000Z`,
     ]);
   });
 
-  it('JSON Lines has both amounts on opposite sides', async () => {
+  it('JSON Lines has the returns on the opposite side', async () => {
     const { paymentId, text } = await textIn('jsonl');
     const lines = text.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { paymentId, kind: 'transfer', side: 'debit', amount: 12_345, reference: 'OURS1' },
       { paymentId, kind: 'return', side: 'credit', amount: 12_000, reference: 'RTR1' },
+      { paymentId, kind: 'return', side: 'credit', amount: 300, reference: 'RTR2' },
     ]);
   });
 
@@ -276,6 +279,10 @@ describe('of a transfer over SWIFT of which less came back, with the reference o
         ...{ side: 'credit', amountMinor: 12_000, isReturn: true, reference: 'RTR1' },
         ...{ rail: 'SWIFT', bookedOn: '2026-11-09' },
       },
+      {
+        ...{ side: 'credit', amountMinor: 300, isReturn: true, reference: 'RTR2' },
+        ...{ rail: 'SWIFT', bookedOn: '2026-11-10' },
+      },
     ]);
   });
 
@@ -283,10 +290,12 @@ describe('of a transfer over SWIFT of which less came back, with the reference o
     const { text } = await textIn('bai2');
     const records = text.split('\n').filter((line) => /^(03|16|88),/.test(line));
     expect(records).toEqual([
-      expect.stringMatching(/,010,0,,,015,-345,,,100,12000,1,,400,12345,1,\/$/),
+      expect.stringMatching(/,010,0,,,015,-45,,,100,12300,2,,400,12345,1,\/$/),
       expect.stringMatching(/^16,495,12345,V,261102,,[0-9a-f]{32},OURS1\/$/),
       '88,SWIFT TRANSFER',
       expect.stringMatching(/^16,195,12000,V,261109,,[0-9a-f]{32},RTR1\/$/),
+      '88,SWIFT RETURN',
+      expect.stringMatching(/^16,195,300,V,261110,,[0-9a-f]{32},RTR2\/$/),
       '88,SWIFT RETURN',
     ]);
   });
@@ -294,7 +303,7 @@ describe('of a transfer over SWIFT of which less came back, with the reference o
   it('camt.053 closes at what banks kept', async () => {
     const { text } = await textIn('camt053');
     expect(text).toMatch(
-      /<Cd>CLBD<\/Cd><\/CdOrPrtry><\/Tp><Amt Ccy="USD">3\.45<\/Amt><CdtDbtInd>DBIT</,
+      /<Cd>CLBD<\/Cd><\/CdOrPrtry><\/Tp><Amt Ccy="USD">0\.45<\/Amt><CdtDbtInd>DBIT</,
     );
     const [, , back = ''] = text.split('<Ntry>');
     expect(back).toMatch(/^<Amt Ccy="USD">120\.00<\/Amt><CdtDbtInd>CRDT<.*<RvslInd>true</);

@@ -1,6 +1,8 @@
 /** The sums of periods are those of an independent computation from the raw events, to the cent. */
 import { jest } from '@jest/globals';
-import type { RecordedEvent } from '@pis/event-store';
+import { payment as payments } from '@pis/domain';
+import { laterReturnExample } from '@pis/domain/testing';
+import { type RecordedEvent, repository, systemContext } from '@pis/event-store';
 import { feeWorld, type FeeWorld } from './testing/fee-world.js';
 
 jest.setTimeout(240_000);
@@ -106,6 +108,32 @@ it.each([1, 2, 3])(
       }
   },
 );
+
+it('a payment that comes back in two parts, in two months, is charged one return fee', async () => {
+  const originatorId = await world.newOriginator();
+  const paymentId = await world.pay({
+    ...{ originatorId, fees: { discountFeeMinor: 7, flatFeeMinor: 11, returnFeeMinor: 13 } },
+    ...{ completedAt: '2026-09-10T12:00:00.000Z', returnedAt: '2026-09-20T12:00:00.000Z' },
+  });
+  const records = repository(world.store, payments);
+  const again = { type: 'PaymentReturnedAgain', at: '2026-10-20T12:00:00.000Z' } as const;
+  await records.append(
+    paymentId,
+    await records.load(paymentId),
+    [{ ...again, data: laterReturnExample }],
+    systemContext('test'),
+  );
+  for (const month of [9, 10] as const) {
+    world.setNow(new Date(ends[month] + hourMs).toISOString());
+    await world.round();
+  }
+  const [september, october] = [
+    await world.periodOf(originatorId, { year: 2026, month: 9 }),
+    await world.periodOf(originatorId, { year: 2026, month: 10 }),
+  ];
+  expect(september).toMatchObject({ returnFeeMinor: 13, paymentsReturned: 1 });
+  expect(october).toMatchObject({ returnFeeMinor: 0, paymentsReturned: 0 });
+});
 
 it('late records and closings by hand lose nothing, and count nothing twice', async () => {
   const random = generator(7);

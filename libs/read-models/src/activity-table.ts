@@ -44,8 +44,11 @@ interface ActivityRow extends Terms {
   readonly chargedMinor: number;
 }
 
-/** What statements show of a payment. */
-type ActivityEvent = Exclude<PaymentEvent, { readonly type: 'PaymentCorrected' }>;
+/** What statements show of a payment, beside later returns, which are movements alone. */
+type ActivityEvent = Exclude<
+  PaymentEvent,
+  { readonly type: 'PaymentCorrected' | 'PaymentReturnedAgain' }
+>;
 
 /**
  * What each change does. A payment is in progress from QUEUED until it has completed, failed or been blocked. A late
@@ -93,7 +96,7 @@ function readable(events: readonly RecordedEvent[]): readonly ReadEvent[] {
       const event = domainEventOf<PaymentEvent>(payment, recorded);
       if (!uuidForm.test(name.id))
         throw new UnreadableEvent(recorded, 'the name of its stream has no UUID');
-      if (event.type === 'PaymentCorrected') return [];
+      if (event.type === 'PaymentCorrected' || event.type === 'PaymentReturnedAgain') return [];
       return [{ recorded, paymentId: name.id, event }];
     } catch (cause) {
       unreadable.set(recorded.streamId, asUnreadable(recorded, cause));

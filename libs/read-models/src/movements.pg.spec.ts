@@ -154,6 +154,47 @@ describe('movements', () => {
     expect(rows).toEqual([{ amount_minor: '12345', returned_amount_minor: '12000' }]);
   });
 
+  it('each later return is a movement of what came back with it, read in one page or not, also after a rebuild', async () => {
+    const details = owned({ amountMinor: 12_345, paymentRail: 'SWIFT', direction: 'INBOUND' });
+    const { queued, processing, completed } = paymentEvents;
+    const returned = (returnReference: string, returnedAmountMinor: number, day: number) => ({
+      ...{ type: 'PaymentReturned' as const, at: `2026-12-0${day}T10:00:00.000Z` },
+      data: { returnReasonCode: null, returnReference, returnedAmountMinor },
+    });
+    const again = (...terms: Parameters<typeof returned>): PaymentEvent => ({
+      ...returned(...terms),
+      type: 'PaymentReturnedAgain',
+    });
+    const lives: Record<string, object[]> = {};
+    for (const isTogether of [true, false]) {
+      const paymentId = randomUUID();
+      const sent: PaymentEvent = { ...queued, data: { ...details, paymentId } };
+      await append(paymentId, sent, processing, completed, returned('RTR1', 12_000, 1));
+      if (!isTogether) await caughtUp();
+      await append(paymentId, again('RTR2', 300, 2));
+      if (!isTogether) await caughtUp();
+      await append(paymentId, again('RTR3', 45, 3));
+      lives[paymentId] = [
+        { kind: 'transfer', side: 'credit', amountMinor: 12_345 },
+        { kind: 'return', side: 'debit', amountMinor: 12_000, reference: 'RTR1' },
+        {
+          ...{ kind: 'later_return', side: 'debit', amountMinor: 300, reference: 'RTR2' },
+          ...{ rail: 'SWIFT', returnReasonCode: null, collectionId: null, paymentId },
+          at: new Date('2026-12-02T10:00:00.000Z'),
+        },
+        { kind: 'later_return', side: 'debit', amountMinor: 45, reference: 'RTR3' },
+      ];
+    }
+    await caughtUp();
+    const movements = async (paymentId: string) =>
+      movementsOfPayment(pool, details.organizationId, paymentId);
+    for (const [paymentId, moved] of Object.entries(lives))
+      expect(await movements(paymentId)).toMatchObject(moved);
+    const before = await read();
+    await rebuildProjection('movements', { store, pool });
+    expect(await read()).toEqual(before);
+  });
+
   it('are never those of another organization', async () => {
     const paymentId = await returnedPayment();
     const other = randomUUID();

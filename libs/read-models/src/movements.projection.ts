@@ -1,9 +1,11 @@
 /**
  * Movements: what moved on the accounts of originators. A transfer that completes is one movement, and its return
- * is an opposite one at the time of the return, however much later, of what came back. Nothing else moves money.
+ * is an opposite one at the time of the return, however much later, of what came back. So is each later return, of
+ * more of it. Nothing else moves money.
  *
- * The row of a transfer says what its movements are. They are written when its row has the fact, in the same
- * transaction. The ID of a movement derives from the transfer's, so a fact that is read twice is one movement.
+ * The row of a transfer says what its movements are, but for later returns, which are in their events alone. They are
+ * written when its row has the fact, in the same transaction. The ID of a movement derives from the transfer's, so a
+ * fact that is read twice is one movement.
  */
 import {
   collection,
@@ -11,6 +13,7 @@ import {
   payment,
   type PaymentDetails,
   type PaymentEvent,
+  streamNameOf,
   transferAmountMinor,
   unreachable,
 } from '@pis/domain';
@@ -246,8 +249,53 @@ const transfersTable: ReadTable = {
   },
 };
 
-/** Written together with the transfers. The projection has it so that a rebuild replaces it, too. */
-const movementsTable: ReadTable = { name: 'movements', write: () => Promise.resolve() };
+/** The other movements are written together with the transfers. */
+const movementsTable: ReadTable = {
+  name: 'movements',
+  write: (client, target, events) => saveLaterReturns(client, target, events),
+};
+
+/** The transfers of the events are in their table, which is written before. */
+async function saveLaterReturns(
+  client: pg.ClientBase,
+  target: string,
+  events: readonly RecordedEvent[],
+): Promise<void> {
+  const returns = events.flatMap((recorded) => {
+    const { category, id = '' } = streamNameOf(recorded.streamId) ?? {};
+    if (category !== 'payment' || recorded.type !== laterReturned) return [];
+    const event = domainEventOf<PaymentEvent>(payment, recorded);
+    return event.type === laterReturned ? [{ recorded, transferId: id, event }] : [];
+  });
+  if (returns.length === 0) return;
+  await client.query({
+    name: `${target}.laterReturns`,
+    text: `INSERT INTO ${target} (movement_id, organization_id, originator_id, payment_id, kind, side,
+        amount_minor, rail, reference, return_reason_code, at, position)
+      SELECT later.movement_id, t.organization_id, t.originator_id, t.transfer_id, $8,
+        CASE t.side WHEN 'credit' THEN 'debit' ELSE 'credit' END, later.amount_minor, t.rail,
+        later.reference, later.reason, later.at, later.position
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::timestamptz(3)[],
+          $7::text[]) AS later (movement_id, transfer_id, amount_minor, reference, reason, at, position)
+        JOIN ${target.replace('movements', 'transfers')} t ON t.transfer_id = later.transfer_id
+      ON CONFLICT (movement_id) DO NOTHING`,
+    values: [
+      returns.map(({ recorded, transferId }) =>
+        uuidV5(`${laterReturn} ${recorded.revision}`, transferId),
+      ),
+      returns.map(({ transferId }) => transferId),
+      returns.map(({ event }) => event.data.returnedAmountMinor),
+      returns.map(({ event }) => event.data.returnReference),
+      returns.map(({ event }) => event.data.returnReasonCode),
+      returns.map(({ event }) => event.at),
+      returns.map(({ recorded }) => recorded.position),
+      laterReturn,
+    ],
+  });
+}
+
+const laterReturned = 'PaymentReturnedAgain' satisfies PaymentEvent['type'];
+const laterReturn = 'later_return' satisfies MovementKind;
 
 export const movementsProjection: Projection = {
   name: 'movements',

@@ -7,7 +7,13 @@ import type { Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 
-export type MovementKind = 'transfer' | 'return' | 'collection' | 'collection_return';
+/** `later_return`: more of a payment that was returned before. */
+export type MovementKind =
+  | 'transfer'
+  | 'return'
+  | 'later_return'
+  | 'collection'
+  | 'collection_return';
 
 /** Of the originator's account. */
 export type MovementSide = 'credit' | 'debit';
@@ -24,7 +30,7 @@ export interface Movement {
   readonly side: MovementSide;
   /**
    * Positive, minor units. Of a transfer: with the processing fee that the payer of a link pays. Of a return: what came
-   * back, which is less where banks on the way kept a part.
+   * back with it, which is less where banks on the way kept a part.
    */
   readonly amountMinor: number;
   readonly rail: PaymentRail;
@@ -82,7 +88,7 @@ export async function* movementPages(
   }
 }
 
-/** Of one payment: at most a transfer and its return, oldest first. @throws StoreUnavailable */
+/** Of one payment: at most a transfer and its returns, oldest first. @throws StoreUnavailable */
 export async function movementsOfPayment(
   pool: pg.Pool,
   organizationId: string,

@@ -60,10 +60,12 @@ export interface PaymentLine extends PaymentFacts {
 /** A return of a payment, in the month in which it happened. The payment may be of an earlier month. */
 export interface ReturnLine extends PaymentFacts {
   readonly kind: 'return';
+  /** Whether the payment was returned before, and this is more of it. */
+  readonly isLater: boolean;
   readonly side: StatementSide;
   /** As in R01. Null: the bank gave none. */
   readonly returnReasonCode: string | null;
-  /** Of the payment's money, by banks on the way. 0: all of it came back. */
+  /** Of the payment's money, by banks on the way. 0: all of it came back. The line of a later return does not say it. */
   readonly keptMinor: number;
   /** When the returned payment completed. Null: it was returned without that. */
   readonly completedAt: Date | null;

@@ -85,11 +85,11 @@ function factsOf(line: StatementLine, canvas: Canvas, days: Days): Facts {
         line.completedAt === null
           ? 'a payment in doubt'
           : `the payment of ${days.long(line.completedAt)}`;
-      const { side, keptMinor } = line;
+      const { side, keptMinor, isLater } = line;
       const less = keptMinor === 0 ? '' : `, less ${money(keptMinor)} that banks kept`;
       return {
         ...paymentFacts(line, canvas),
-        note: `Return${code} of ${of}${less}`,
+        note: `${isLater ? 'Another return' : 'Return'}${code} of ${of}${less}`,
         status: statusNames.RETURNED,
         side,
       };

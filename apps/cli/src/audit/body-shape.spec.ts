@@ -22,7 +22,7 @@ const id = (revision: number) => `00000000-0000-4000-8000-00000000000${revision}
 /** Events that begin a stream. The others follow a queued payment. */
 const first = ['PaymentAwaitingConfirmation', 'PaymentQueued', 'StatementGenerated'];
 /** Events that make no webhooks. */
-const silent = ['PaymentCorrected', 'PaymentRejectedLate'];
+const silent = ['PaymentCorrected', 'PaymentRejectedLate', 'PaymentReturnedAgain'];
 
 async function hashOf(category: string, type: string, version: string): Promise<string> {
   const samples = samplesOf(category);

@@ -17,19 +17,19 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const { queued, processing, completed, returned } = paymentEvents;
+const { queued, processing, completed, returned, returnedAgain } = paymentEvents;
 
 it.each<[string, PaymentReturn | null, object | null]>([
   ['that was not returned', null, null],
   [
     'of an older release that was returned',
     { returnReasonCode: 'R01' },
-    { amount: 125_000, kept: 0, reference: null },
+    { amount: 125_000, kept: 0, reference: null, later: [] },
   ],
   [
     'of which banks kept a part',
     { returnReasonCode: null, returnReference: 'RTR1', returnedAmountMinor: 123_500 },
-    { amount: 123_500, kept: 1_500, reference: 'RTR1' },
+    { amount: 123_500, kept: 1_500, reference: 'RTR1', later: [] },
   ],
 ])('staff see what came back of a payment %s', async (_what, data, expected) => {
   const keyring = testKeyring();
@@ -40,4 +40,17 @@ it.each<[string, PaymentReturn | null, object | null]>([
   await records.append(ids.payment, records.fold([]), events, systemContext('test'));
   const shown = await paymentForStaff({ store, pool, keyring }, ids.payment);
   expect(shown.returned).toEqual(expected);
+});
+
+it('staff see each return of a payment that came back in parts', async () => {
+  const keyring = testKeyring();
+  const store = sealedStore(memoryEventStore(), keyring);
+  const records = repository(store, payments);
+  const sent = { ...queued, data: paymentExample({ paymentRail: 'SWIFT' }) };
+  const data = { returnReasonCode: null, returnReference: 'RTR1', returnedAmountMinor: 123_500 };
+  const events = [sent, processing, completed, { ...returned, data }, returnedAgain];
+  await records.append(ids.payment, records.fold([]), events, systemContext('test'));
+  const shown = await paymentForStaff({ store, pool, keyring }, ids.payment);
+  const later = [{ amount: 1_500, reference: 'bank-8' }];
+  expect(shown.returned).toEqual({ amount: 125_000, kept: 0, reference: 'RTR1', later });
 });

@@ -32,12 +32,14 @@ export interface PaymentForStaff {
   readonly paymentAmount: number;
   /** What the bank moves: for the payer of a link also the processing fee. Minor units. */
   readonly transferAmount: number;
-  /** What came back, and what banks on the way kept of the transfer. Minor units; null unless it was returned. */
+  /** What came back with all returns, and what banks on the way kept of the transfer. Minor units; null unless it was returned. */
   readonly returned: {
     readonly amount: number;
     readonly kept: number;
-    /** The bank's own; null when it gave none. */
+    /** The bank's own, of the first return; null when it gave none. */
     readonly reference: string | null;
+    /** Returns after the first one, oldest first. */
+    readonly later: readonly { readonly amount: number; readonly reference: string }[];
   } | null;
   readonly currencyCode: string;
   readonly connection: string | null;
@@ -106,7 +108,10 @@ function returnedOf(state: Payment): PaymentForStaff['returned'] {
   const amounts = returnAmountsOf(state);
   if (amounts === null) return null;
   const { returnedMinor: amount, keptMinor: kept } = amounts;
-  return { amount, kept, reference: state.returnReference };
+  const later = state.laterReturns.map(({ returnReference, returnedAmountMinor }) => ({
+    ...{ amount: returnedAmountMinor, reference: returnReference },
+  }));
+  return { amount, kept, reference: state.returnReference, later };
 }
 
 /** @throws CommandFailed when there is no such payment or collection */

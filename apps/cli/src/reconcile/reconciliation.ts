@@ -178,18 +178,21 @@ const opposite = (side: string) => `CASE ${side} WHEN 'credit' THEN 'debit' ELSE
 const entriesSql = `
   WITH told AS (
     SELECT e.*, o.owner, o.organization_id, o.originator_id, o.our_reference, o.our_rail, o.sent_amount,
-           o.returned_amount, o.our_status, o.our_code, o.acknowledgement, o.completed_at, o.returned_at, o.transfer_side
+           coalesce(r.amount_minor, o.returned_amount) AS returned_amount, o.our_status, o.our_code,
+           o.acknowledgement, o.completed_at, coalesce(r.at, o.returned_at) AS returned_at, o.transfer_side
       FROM statement_entries e LEFT JOIN (${oursSql}) o ON o.transfer_id = e.transfer_id
+      LEFT JOIN transfer_returns r
+        ON e.is_return AND r.transfer_id = e.transfer_id AND r.return_no = e.return_no
   ), ranked AS (
     SELECT told.*,
            CASE WHEN is_return THEN ${opposite('transfer_side')} ELSE transfer_side END AS our_side,
            CASE WHEN is_return THEN returned_amount ELSE sent_amount END AS our_amount,
            CASE WHEN is_return THEN returned_at ELSE completed_at END AS at,
            row_number() OVER (
-             PARTITION BY transfer_id, is_return, status, CASE owner WHEN 'collection' THEN side END
+             PARTITION BY transfer_id, is_return, return_no, status, CASE owner WHEN 'collection' THEN side END
              ORDER BY place) AS turn,
            bool_or(status = 'booked') OVER (
-             PARTITION BY transfer_id, is_return, CASE owner WHEN 'collection' THEN side END) AS is_booked
+             PARTITION BY transfer_id, is_return, return_no, CASE owner WHEN 'collection' THEN side END) AS is_booked
       FROM told
   ), compared AS (
     SELECT ranked.*,
@@ -227,16 +230,21 @@ const entriesSql = `
 const missingSql = `
   WITH ours AS (
     SELECT coalesce(m.payment_id, m.collection_id) AS transfer_id, m.at, true AS is_movement,
-           m.kind IN ('return', 'collection_return') AS is_return
+           m.kind IN ('return', 'later_return', 'collection_return') AS is_return,
+           CASE m.kind WHEN 'later_return' THEN m.amount_minor END AS later_amount,
+           CASE m.kind WHEN 'later_return' THEN 1 + (
+             SELECT count(*) FROM movements b
+              WHERE b.payment_id = m.payment_id AND b.kind = 'later_return' AND b.position <= m.position)
+             ELSE 1 END AS return_no
       FROM movements m
      WHERE m.at >= ($3::date::timestamp AT TIME ZONE $2) AND m.at < (($4::date + 1)::timestamp AT TIME ZONE $2)
      UNION ALL
-    SELECT payment_id, submitted_at, false, false FROM ach_entries
+    SELECT payment_id, submitted_at, false, false, NULL, 1 FROM ach_entries
      WHERE status IN ('accepted', 'returned') AND payment_id IS NOT NULL
        AND submitted_at >= ($3::date::timestamp AT TIME ZONE $2)
        AND submitted_at < (($4::date + 1)::timestamp AT TIME ZONE $2)
      UNION ALL
-    SELECT (details ->> 'paymentId')::uuid, created_at, false, false FROM iso_transfers
+    SELECT (details ->> 'paymentId')::uuid, created_at, false, false, NULL, 1 FROM iso_transfers
      WHERE state = 'accepted' AND details IS NOT NULL
        AND created_at >= ($3::date::timestamp AT TIME ZONE $2)
        AND created_at < (($4::date + 1)::timestamp AT TIME ZONE $2)
@@ -244,7 +252,7 @@ const missingSql = `
   SELECT 'missingAtBank' AS kind, ARRAY[]::text[] AS differs, w.is_return, o.transfer_id, o.owner,
          o.organization_id, o.originator_id, o.our_reference, o.our_rail,
          CASE WHEN w.is_return THEN ${opposite('o.transfer_side')} ELSE o.transfer_side END AS our_side,
-         CASE WHEN w.is_return THEN o.returned_amount ELSE o.sent_amount END AS our_amount,
+         CASE WHEN w.is_return THEN coalesce(w.later_amount, o.returned_amount) ELSE o.sent_amount END AS our_amount,
          o.our_status, CASE WHEN w.is_return THEN o.our_code END AS our_code, o.acknowledgement,
          CASE WHEN w.is_movement THEN w.at END AS at, NULL AS file
     FROM ours w JOIN (${oursSql}) o ON o.transfer_id = w.transfer_id
@@ -252,5 +260,5 @@ const missingSql = `
      AND ($1::uuid IS NULL OR o.organization_id = $1)
      AND NOT EXISTS (
        SELECT FROM statement_entries e
-        WHERE e.transfer_id = w.transfer_id AND e.is_return = w.is_return)
-   ORDER BY w.at, w.transfer_id`;
+        WHERE e.transfer_id = w.transfer_id AND e.is_return = w.is_return AND e.return_no = w.return_no)
+   ORDER BY w.at, w.transfer_id, w.return_no`;

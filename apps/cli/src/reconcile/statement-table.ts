@@ -154,7 +154,9 @@ const createSql = `
     bank_reference text, reference text, trace_number text, side text, amount_minor bigint, status text,
     booked_on date, rail text, is_return boolean, return_reason_code text,
     by_reference uuid, by_bank_reference uuid,
-    transfer_id uuid
+    transfer_id uuid,
+    -- Which return of its transfer it is. Only over SWIFT there is more than one.
+    return_no integer DEFAULT 1
   ) ON COMMIT DROP`;
 
 const insertSql = `
@@ -199,5 +201,51 @@ const resolveSql: readonly string[] = [
    WHERE t.transfer_id = e.transfer_id AND t.owner = 'payment' AND t.returned_at IS NOT NULL
      AND NOT e.is_return AND e.side <> t.side
      AND NOT EXISTS (SELECT FROM statement_entries r WHERE r.transfer_id = e.transfer_id AND r.is_return)`,
+  ...returnsSql(),
   'ANALYZE statement_entries',
 ];
+
+/**
+ * Which return each entry is, of transfers that came back more than once: by the bank's reference of the return, then by
+ * the amount, then in their order. An entry that is left over is a duplicate of one of its amount, or else of the first.
+ */
+function returnsSql(): readonly string[] {
+  const numbered = (columns: string) => `
+  WITH entries AS (
+    SELECT *, row_number() OVER (PARTITION BY ${columns} ORDER BY place) AS turn
+      FROM statement_entries WHERE return_no IS NULL
+  ), untold AS (
+    SELECT r.*, s.status, row_number() OVER (PARTITION BY ${columns} ORDER BY r.return_no) AS turn
+      FROM transfer_returns r CROSS JOIN (VALUES ('booked'), ('pending')) AS s (status)
+     WHERE NOT EXISTS (
+       SELECT FROM statement_entries e
+        WHERE e.transfer_id = r.transfer_id AND e.is_return AND e.status = s.status AND e.return_no = r.return_no)
+  )
+  UPDATE statement_entries e SET return_no = untold.return_no
+    FROM entries JOIN untold USING (${columns}, turn) WHERE e.place = entries.place`;
+  return [
+    `CREATE TEMPORARY TABLE transfer_returns ON COMMIT DROP AS
+    WITH later AS (
+      SELECT m.payment_id AS transfer_id, m.amount_minor, m.reference, m.at,
+             1 + row_number() OVER (PARTITION BY m.payment_id ORDER BY m.position)::integer AS return_no
+        FROM movements m
+       WHERE m.kind = 'later_return'
+         AND m.payment_id IN (SELECT transfer_id FROM statement_entries WHERE is_return)
+    )
+    SELECT transfer_id, return_no, amount_minor, reference, at FROM later
+    UNION ALL
+    SELECT transfer_id, 1, coalesce(returned_amount_minor, amount_minor), return_reference, returned_at
+      FROM transfers WHERE transfer_id IN (SELECT transfer_id FROM later)`,
+    `UPDATE statement_entries SET return_no = NULL
+      WHERE is_return AND transfer_id IN (SELECT transfer_id FROM transfer_returns)`,
+    `UPDATE statement_entries e SET return_no = r.return_no
+      FROM transfer_returns r
+     WHERE e.return_no IS NULL AND r.transfer_id = e.transfer_id AND r.reference IN (e.reference, e.bank_reference)`,
+    numbered('transfer_id, status, amount_minor'),
+    numbered('transfer_id, status'),
+    `UPDATE statement_entries e SET return_no = coalesce((
+       SELECT min(r.return_no) FROM transfer_returns r
+        WHERE r.transfer_id = e.transfer_id AND r.amount_minor = e.amount_minor), 1)
+      WHERE e.return_no IS NULL`,
+  ];
+}

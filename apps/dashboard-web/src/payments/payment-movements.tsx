@@ -13,7 +13,7 @@ const names = {
 
 export function MovementSection({ movements }: { readonly movements: readonly Movement[] }) {
   if (movements.length === 0) return null;
-  const returned = movements.find(({ kind }) => kind === 'return');
+  const returns = movements.filter(({ kind }) => kind === 'return');
   return (
     <Section title="Money">
       <dl className="facts">
@@ -23,15 +23,15 @@ export function MovementSection({ movements }: { readonly movements: readonly Mo
           </Fact>
         ))}
         {/* That of the payment is among the references of the bank. */}
-        {returned === undefined ? null : (
-          <Fact name="Reference of the return">
-            {returned.reference === null ? (
+        {returns.map(({ movementId, reference }) => (
+          <Fact key={movementId} name="Reference of the return">
+            {reference === null ? (
               'The bank gave none'
             ) : (
-              <Copyable value={returned.reference} name="the reference of the return" />
+              <Copyable value={reference} name="the reference of the return" />
             )}
           </Fact>
-        )}
+        ))}
       </dl>
     </Section>
   );

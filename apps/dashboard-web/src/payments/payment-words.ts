@@ -15,6 +15,7 @@ const events: Readonly<Record<string, string | undefined>> = {
   PaymentReturned: 'The bank sent the money back.',
   PaymentCanceled: 'Canceled before the counterparty had confirmed.',
   PaymentCorrected: "The counterparty's bank reported data that should be changed.",
+  PaymentReturnedAgain: 'The bank sent back more of the money.',
   PaymentRejectedLate: 'The bank reported later that it had rejected the payment.',
 };
 

@@ -183,10 +183,11 @@ async function pageOf(
 
 function movementView({ kind, ...movement }: Movement): readonly MovementView[] {
   // A collection belongs to no payment.
-  if (kind !== 'transfer' && kind !== 'return') return [];
+  if (kind !== 'transfer' && kind !== 'return' && kind !== 'later_return') return [];
   const { movementId, side, amountMinor, rail, reference, at } = movement;
-  const shown = { movementId, kind, side, reference, at: at.toISOString() };
-  return [{ ...shown, amount: amountMinor, paymentRail: rail }];
+  const shown = { movementId, side, reference, at: at.toISOString() };
+  const shownKind = kind === 'transfer' ? kind : 'return';
+  return [{ ...shown, kind: shownKind, amount: amountMinor, paymentRail: rail }];
 }
 
 function returnedView(state: Payment): ReturnedView | null {

@@ -82,7 +82,7 @@ export interface BankReferencesView {
   readonly files: readonly BankFileView[];
 }
 
-/** Money that moved on the originator's account: the transfer, and the one that a return took back. */
+/** Money that moved on the originator's account: the transfer, and what each return took back. */
 export interface MovementView {
   readonly movementId: string;
   readonly kind: 'transfer' | 'return';

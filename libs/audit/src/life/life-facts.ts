@@ -21,7 +21,10 @@ export function factsOfEvent(event: ShownEvent): Facts {
     ['not taken', rejected?.join(', ')],
     ['reference at the bank', event.railReference],
     ['reference of the return', event.returnReference],
-    ['less came back, in cents', returnedAmount === null ? null : String(returnedAmount)],
+    [
+      event.type === 'PaymentReturned' ? 'less came back, in cents' : 'came back, in cents',
+      returnedAmount === null ? null : String(returnedAmount),
+    ],
   ]);
 }
 

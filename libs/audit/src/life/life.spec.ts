@@ -101,6 +101,14 @@ it('tells how much came back where it is less than was sent', async () => {
   expect(whole.events.at(-1)).toMatchObject({ returnReference: 'RTR1', returnedAmount: 123_500 });
   expect(textOfLife(whole)).toContain('less came back, in cents: 123500');
   expect(htmlOfReport(reportOfLife(whole))).toContain('RTR1');
+
+  const data = { returnReasonCode: null, returnReference: 'RTR2', returnedAmountMinor: 1_000 };
+  const more = { type: 'PaymentReturnedAgain', at: '2026-01-06T00:00:00.000Z', data } as const;
+  await payments.append(ids.payment, await payments.load(ids.payment), [more], context);
+  const later = await life();
+  expect(later.status).toBe('RETURNED');
+  expect(later.events.at(-1)).toMatchObject({ returnReference: 'RTR2', returnedAmount: 1_000 });
+  expect(textOfLife(later)).toMatch(/RTR2[^]*\bcame back, in cents: 1000/);
 });
 
 it('has a timeline with the time between what happened', async () => {

@@ -36,6 +36,8 @@ export class PaymentAudit {
   readonly #money: MoneyOfOriginator[] = [];
   /** The terms of payments that wait for their counterparty, by row: their second event repeats them. */
   readonly #waiting = new Map<number, readonly unknown[]>();
+  /** Minor units: what came back of payments of which less came back, by row. */
+  readonly #cameBack = new Map<number, number>();
 
   constructor(private readonly streams: StreamTable) {}
 
@@ -56,6 +58,7 @@ export class PaymentAudit {
       if (from === null) found.push(...identityOf(name, reading));
     }
     if (event.type === 'PaymentReturned') found.push(...this.#partOf(row, data));
+    if (event.type === 'PaymentReturnedAgain') found.push(...this.#restOf(row, data));
     if (event.type !== 'PaymentAwaitingConfirmation') this.#waiting.delete(row);
     if (transition.to !== null) this.#moveTo(row, transition.to);
     return found;
@@ -82,6 +85,7 @@ export class PaymentAudit {
     const money = this.#names.map((name, number) => [name, this.#money[number]]);
     yield* framesOf(money);
     yield* framesOf(this.#waitingTerms());
+    yield* framesOf(this.#cameBack);
   }
 
   /** Takes what `parts` gave. Of an audit that has taken nothing. */
@@ -97,6 +101,10 @@ export class PaymentAudit {
         row,
         termFields.map((field) => terms[field]),
       );
+    }
+    for await (const record of reader.records()) {
+      const [row, cameBackMinor] = record as [number, number];
+      this.#cameBack.set(row, cameBackMinor);
     }
   }
 
@@ -131,7 +139,20 @@ export class PaymentAudit {
       Number.isSafeInteger(returnedAmountMinor) &&
       amountMinor >= 1 &&
       amountMinor < this.streams.amountMinor(row);
-    return isPart ? [] : ['returnedAmountMinor is no part of the amount'];
+    if (!isPart) return ['returnedAmountMinor is no part of the amount'];
+    this.#cameBack.set(row, amountMinor);
+    return [];
+  }
+
+  /** All returns of a payment together are at most what was sent. Without an amount, the first one was of all. */
+  #restOf(row: number, { returnedAmountMinor }: JsonObject): string[] {
+    const sentMinor = this.streams.amountMinor(row);
+    const cameBackMinor = (this.#cameBack.get(row) ?? sentMinor) + Number(returnedAmountMinor);
+    const isPart = Number.isSafeInteger(returnedAmountMinor) && Number(returnedAmountMinor) >= 1;
+    if (!isPart || cameBackMinor > sentMinor)
+      return ['returnedAmountMinor is no part of what had not come back'];
+    this.#cameBack.set(row, cameBackMinor);
+    return [];
   }
 
   #numberOf(originatorId: unknown): number {

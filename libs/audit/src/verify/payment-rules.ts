@@ -39,6 +39,7 @@ const rules: Readonly<Record<string, Rule>> = {
     to: null,
   },
   PaymentRejectedLate: { from: ['FAILED_IN_FLIGHT'], to: null },
+  PaymentReturnedAgain: { from: ['RETURNED'], to: null },
 };
 
 export interface Transition {

@@ -23,7 +23,7 @@ export interface StateReader {
 }
 
 /** Also of the meaning of its parts: a release that gives them another one raises it. */
-const magic = 'pis audit state 1\n';
+const magic = 'pis audit state 2\n';
 const ownerOnly = 0o600;
 const digestBytes = 32;
 const lengthBytes = 4;

@@ -23,7 +23,8 @@ const by = {
   causationId: null,
   traceparent: null,
 };
-const { processing, completed, returned, awaiting, queuedFromLink, queued } = paymentEvents;
+const { processing, completed, returned, returnedAgain } = paymentEvents;
+const { awaiting, queuedFromLink, queued } = paymentEvents;
 
 /** UUIDv5, as a client could compute it. */
 function paymentIdOf(key: string): string {
@@ -136,6 +137,35 @@ it.each([
   const events = [processing, completed, { ...returned, data }];
   await append(paymentId, [{ ...queued, data: details }, ...events]);
   expect(await differences()).toEqual(found);
+});
+
+it.each([
+  [[300, 1_200], []],
+  [[1_500], []],
+  [[1_000, 501], ['returnedAmountMinor is no part of what had not come back']],
+  [[0], ['returnedAmountMinor is no part of what had not come back']],
+  [[0.5], ['returnedAmountMinor is no part of what had not come back']],
+])('after a return less 1,500 cents, later returns of %j lead to %j', async (amounts, found) => {
+  const first = { ...returned, data: { ...returned.data, returnedAmountMinor: 123_500 } };
+  const more = amounts.map((returnedAmountMinor) => ({
+    ...returnedAgain,
+    data: { ...returnedAgain.data, returnedAmountMinor },
+  }));
+  await append(paymentId, [
+    ...[{ ...queued, data: details }, processing, completed, first],
+    ...more,
+  ]);
+  expect(await differences()).toEqual(found);
+});
+
+it('more of a payment that came back whole, or was not returned, is found', async () => {
+  await append(paymentId, [{ ...queued, data: details }, processing, completed, returnedAgain]);
+  await append(paymentId, [returned, returnedAgain]);
+  expect(await differences()).toEqual([
+    'PaymentReturnedAgain is no legal transition from COMPLETED',
+    'returnedAmountMinor is no part of what had not come back',
+    'returnedAmountMinor is no part of what had not come back',
+  ]);
 });
 
 it('an amount that changes over the life of a payment is found', async () => {

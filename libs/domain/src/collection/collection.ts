@@ -101,6 +101,7 @@ function decide(
     case 'ReturnPayment':
     case 'CorrectPayment':
     case 'RejectPaymentLate':
+    case 'ReturnPaymentAgain':
       return payment.decide(command, state);
     default:
       return unreachable(command);

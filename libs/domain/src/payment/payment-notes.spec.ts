@@ -30,7 +30,7 @@ it.each(paymentStatuses)(
 
 it('tells notes from transitions', () => {
   const notes = Object.values(events).filter((event) => !isTransition(event));
-  expect(notes).toEqual([events.corrected, events.rejectedLate]);
+  expect(notes).toEqual([events.corrected, events.rejectedLate, events.returnedAgain]);
 });
 
 it('records a notification of change once, and a second one beside it', () => {

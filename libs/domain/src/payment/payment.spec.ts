@@ -59,6 +59,7 @@ describe('creating a payment', () => {
       connection: null,
       corrections: [],
       lateRejection: null,
+      laterReturns: [],
     });
   });
 

@@ -32,11 +32,13 @@ import {
   withLink,
 } from './payment-link.js';
 import type { PaymentRail, RailDecision } from './payment-rail.js';
-import { canComeBack } from './payment-return.js';
+import { canComeBack, canComeBackLater } from './payment-return.js';
 import {
   correctionsMax,
   type FailureCode,
   failureOf,
+  type LaterReturn,
+  laterReturnsMax,
   type PaymentBlock,
   type PaymentClaim,
   type PaymentCorrection,
@@ -91,7 +93,9 @@ export type PaymentTransition =
 export type PaymentNote =
   | DomainEvent<'PaymentCorrected', PaymentCorrection>
   /** The bank rejected a payment that is FAILED_IN_FLIGHT. The specification has no status for it. */
-  | DomainEvent<'PaymentRejectedLate', RailRejection>;
+  | DomainEvent<'PaymentRejectedLate', RailRejection>
+  /** More of a payment that is RETURNED came back. It is RETURNED once. */
+  | DomainEvent<'PaymentReturnedAgain', LaterReturn>;
 
 /** The status a fact leads to. The webhook's event type is `payment.` and the status in lower case. */
 export const statusAfter = {
@@ -109,6 +113,7 @@ export const statusAfter = {
 const notes = {
   PaymentCorrected: true,
   PaymentRejectedLate: true,
+  PaymentReturnedAgain: true,
 } as const satisfies Record<PaymentNote['type'], true>;
 
 /** Whether it is the type of a note, also in a log that has types of newer releases. */
@@ -139,7 +144,7 @@ export interface Payment extends PaymentDetails {
   readonly returnReasonCode: string | null;
   /** The bank's own, of the return; null without one. */
   readonly returnReference: string | null;
-  /** Null before a return, and when the whole transfer came back. */
+  /** Null before a return, and when the whole transfer came back with it. */
   readonly returnedAmountMinor: number | null;
   readonly railReference: string | null;
   /** When it became PROCESSING; null before that. */
@@ -148,6 +153,7 @@ export interface Payment extends PaymentDetails {
   readonly connection: string | null;
   readonly corrections: readonly PaymentCorrection[];
   readonly lateRejection: RailRejection | null;
+  readonly laterReturns: readonly LaterReturn[];
 }
 
 /** Null before the first event. */
@@ -179,6 +185,7 @@ function created(details: PaymentDetails, at: string, status: PaymentStatus): Pa
     connection: null,
     corrections: [],
     lateRejection: null,
+    laterReturns: [],
   };
 }
 
@@ -228,6 +235,8 @@ function noted(state: PaymentState, event: PaymentNote): PaymentState {
       return { ...state, corrections: [...state.corrections, event.data] };
     case 'PaymentRejectedLate':
       return { ...state, lateRejection: event.data };
+    case 'PaymentReturnedAgain':
+      return { ...state, laterReturns: [...state.laterReturns, event.data] };
     default:
       return unreachable(event);
   }
@@ -260,7 +269,8 @@ export type PaymentCommand =
   | DomainCommand<'FailPaymentInFlight', { readonly failureReason: string }>
   | DomainCommand<'ReturnPayment', PaymentReturn>
   | DomainCommand<'CorrectPayment', PaymentCorrection>
-  | DomainCommand<'RejectPaymentLate', RailRejection>;
+  | DomainCommand<'RejectPaymentLate', RailRejection>
+  | DomainCommand<'ReturnPaymentAgain', LaterReturn>;
 
 export type PaymentRefusal =
   | 'PAYMENT_ALREADY_EXISTS'
@@ -271,7 +281,8 @@ export type PaymentRefusal =
   | 'COUNTERPARTY_ERASED'
   | 'NO_RAIL'
   | 'NOT_ALLOWED_IN_STATUS'
-  | 'TOO_MANY_CORRECTIONS';
+  | 'TOO_MANY_CORRECTIONS'
+  | 'TOO_MANY_RETURNS';
 
 /** The largest paymentAmount, minor units (rule payment-decision-4). */
 export const maxAmountMinor = 99_999_999_999;
@@ -288,6 +299,7 @@ export const actsFrom = {
   ReturnPayment: ['COMPLETED'],
   CorrectPayment: ['PROCESSING', 'FAILED_IN_FLIGHT', 'COMPLETED', 'RETURNED'],
   RejectPaymentLate: ['FAILED_IN_FLIGHT'],
+  ReturnPaymentAgain: ['RETURNED'],
 } as const satisfies Record<
   Exclude<PaymentCommand['type'], 'QueuePayment' | 'AwaitConfirmation'>,
   readonly PaymentStatus[]
@@ -347,6 +359,8 @@ function decide(
       return state.lateRejection === null
         ? [{ type: 'PaymentRejectedLate', at, data: command.data }]
         : [];
+    case 'ReturnPaymentAgain':
+      return returnedAgain(command, state);
     default:
       return unreachable(command);
   }
@@ -365,6 +379,17 @@ function returned(
   return canComeBack(returnedAmountMinor, { paymentRail, sentAmountMinor })
     ? [{ type: 'PaymentReturned', at, data }]
     : { refused: 'AMOUNT_OUT_OF_RANGE' };
+}
+
+function returnedAgain(
+  { at, data }: Extract<PaymentCommand, { type: 'ReturnPaymentAgain' }>,
+  state: Payment,
+): Decision<PaymentEvent, PaymentRefusal> {
+  const known = [state, ...state.laterReturns].map(({ returnReference }) => returnReference);
+  if (known.includes(data.returnReference)) return [];
+  if (!canComeBackLater(data.returnedAmountMinor, state)) return { refused: 'AMOUNT_OUT_OF_RANGE' };
+  if (state.laterReturns.length >= laterReturnsMax) return { refused: 'TOO_MANY_RETURNS' };
+  return [{ type: 'PaymentReturnedAgain', at, data }];
 }
 
 /** What is asked for is not recorded before it was answered: not the account on file, nor its address. */
@@ -395,6 +420,7 @@ export const payment: Aggregate<PaymentState, PaymentCommand, PaymentEvent, Paym
     PaymentCanceled: 1,
     PaymentCorrected: 1,
     PaymentRejectedLate: 1,
+    PaymentReturnedAgain: 1,
   },
   upcast: (type, schemaVersion, data) =>
     type === 'PaymentAwaitingConfirmation' && schemaVersion < 3 ? withLink(data) : data,

@@ -58,6 +58,16 @@ export interface PaymentReturn {
   readonly returnedAmountMinor?: number;
 }
 
+/** The bank has sent back more of a payment that is RETURNED: over SWIFT the rest may come back apart. */
+export interface LaterReturn {
+  /** As of a PaymentReturn. */
+  readonly returnReasonCode: string | null;
+  /** The bank's own. It tells the returns of a payment apart. */
+  readonly returnReference: string;
+  /** Minor units: what came back with this return. All returns of a payment together are at most what was sent. */
+  readonly returnedAmountMinor: number;
+}
+
 /** A notification of change: the bank executed the transfer, and says which data of the account is wrong. */
 export interface PaymentCorrection {
   /** C01 to C14. */
@@ -85,3 +95,6 @@ export interface PaymentBlock {
 
 /** More notifications of change than a payment can have. */
 export const correctionsMax = 20;
+
+/** More returns after the first one than a payment can have. */
+export const laterReturnsMax = 20;

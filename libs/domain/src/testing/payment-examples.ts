@@ -4,7 +4,12 @@ import type { PaymentCommand, PaymentEvent, PaymentStatus } from '../payment/pay
 import type { PaymentDetails } from '../payment/payment-details.js';
 import type { PaymentLink, PaymentLinkRequest } from '../payment/payment-link.js';
 import type { RailDecision } from '../payment/payment-rail.js';
-import type { FailureCode, PaymentCorrection, RailRejection } from '../payment/rail-facts.js';
+import type {
+  FailureCode,
+  LaterReturn,
+  PaymentCorrection,
+  RailRejection,
+} from '../payment/rail-facts.js';
 import { at, bankAccountExample, ids, later, legalAddress } from './examples.js';
 
 export const originatorParty: PaymentParty = {
@@ -86,6 +91,12 @@ export const rejectionExample: RailRejection = {
   railCode: 'AC04',
 };
 
+export const laterReturnExample: LaterReturn = {
+  returnReasonCode: null,
+  returnReference: 'bank-8',
+  returnedAmountMinor: 1_500,
+};
+
 /** One command of each type, all accepted at `later`. */
 export const paymentCommands = {
   QueuePayment: { type: 'QueuePayment', at: later, data: paymentExample() },
@@ -117,6 +128,7 @@ export const paymentCommands = {
   ReturnPayment: { type: 'ReturnPayment', at: later, data: { returnReasonCode: 'R01' } },
   CorrectPayment: { type: 'CorrectPayment', at: later, data: correction },
   RejectPaymentLate: { type: 'RejectPaymentLate', at: later, data: rejectionExample },
+  ReturnPaymentAgain: { type: 'ReturnPaymentAgain', at: later, data: laterReturnExample },
 } as const satisfies { [Type in PaymentCommand['type']]: PaymentCommand & { type: Type } };
 
 export function failPayment(failureCode: FailureCode): PaymentCommand {
@@ -144,6 +156,7 @@ export const paymentEvents = {
   canceled: { type: 'PaymentCanceled', at, data: {} },
   corrected: { type: 'PaymentCorrected', at, data: correction },
   rejectedLate: { type: 'PaymentRejectedLate', at, data: rejectionExample },
+  returnedAgain: { type: 'PaymentReturnedAgain', at, data: laterReturnExample },
 } as const satisfies Record<string, PaymentEvent>;
 
 const { awaiting, queued, queuedFromLink, processing, completed, failedInFlight } = paymentEvents;

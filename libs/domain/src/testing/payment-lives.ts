@@ -10,7 +10,12 @@ import { fold, outcomeOf } from './given.js';
 import { failPayment, paymentCommands } from './payment-examples.js';
 
 /** Notes change no status: see payment-notes.spec.ts. */
-const { CorrectPayment: _, RejectPaymentLate: rejectLate, ...moves } = paymentCommands;
+const {
+  CorrectPayment: _,
+  ReturnPaymentAgain: __,
+  RejectPaymentLate: rejectLate,
+  ...moves
+} = paymentCommands;
 const everyMove: readonly PaymentCommand[] = [
   ...Object.values(moves),
   ...failureCodes.map(failPayment),

@@ -12,7 +12,7 @@ import {
   writeBai2,
   writeCamt053,
 } from '@pis/bank-statements';
-import { type Movement, movementPages, orUnavailable } from '@pis/read-models';
+import { type Movement, type MovementKind, movementPages, orUnavailable } from '@pis/read-models';
 import type pg from 'pg';
 import type { ExportRecord } from '../export-table.js';
 import type { Piece, PieceSource } from '../piece.js';
@@ -162,10 +162,12 @@ function entryOf(movement: Movement): BankEntry {
     status: 'booked',
     bookedOn: day(movement.at),
     rail: movement.rail,
-    isReturn: movement.kind === 'return' || movement.kind === 'collection_return',
+    isReturn: returns.has(movement.kind),
     returnReasonCode: reasonOf(movement.returnReasonCode),
   };
 }
+
+const returns: ReadonlySet<MovementKind> = new Set(['return', 'later_return', 'collection_return']);
 
 /** Without the characters that the formats do not take. */
 function identifierOf(text: string | null): string | null {

@@ -1,4 +1,4 @@
-/** Movements of money, oldest first. A return is a movement of its own, in the opposite direction. */
+/** Movements of money, oldest first. Each return is a movement of its own, in the opposite direction. */
 import { type Movement, movementPages, type MovementPlace, orUnavailable } from '@pis/read-models';
 import type pg from 'pg';
 import type { ExportRecord } from '../export-table.js';
@@ -11,7 +11,8 @@ function shown(movement: Movement) {
     originatorId: movement.originatorId,
     paymentId: movement.paymentId,
     collectionId: movement.collectionId,
-    kind: movement.kind,
+    // Another return of a payment is a return like the first.
+    kind: movement.kind === 'later_return' ? 'return' : movement.kind,
     side: movement.side,
     amount: movement.amountMinor,
     currencyCode: 'USD',

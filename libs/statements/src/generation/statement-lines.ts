@@ -77,9 +77,17 @@ function lineOf(movement: Movement, state: Payment, window: ActivityCutoff): Sta
     case 'return':
       return {
         ...{ kind, at, side, amountMinor, ...factsOf(state), feeMinor: state.returnFeeMinor },
+        ...{ isLater: false, completedAt: completionOf(state) },
         returnReasonCode: state.returnReasonCode,
         keptMinor: returnAmountsOf(state)?.keptMinor ?? 0,
-        completedAt: state.completedAt === null ? null : new Date(state.completedAt),
+      };
+    case 'later_return':
+      return {
+        // The fee was charged for the first return.
+        ...{ kind: 'return', at, side, amountMinor, ...factsOf(state), feeMinor: 0 },
+        ...{ isLater: true, completedAt: completionOf(state) },
+        returnReasonCode: movement.returnReasonCode,
+        keptMinor: 0,
       };
     case 'collection':
       return { kind, ...collected, ...feesMonthOf(state) };
@@ -108,6 +116,10 @@ async function* stillLines(options: LinesOptions): AsyncGenerator<StatementLine>
       };
     }
   }
+}
+
+function completionOf({ completedAt }: Payment): Date | null {
+  return completedAt === null ? null : new Date(completedAt);
 }
 
 /** What has become of a payment at the end of the period. */

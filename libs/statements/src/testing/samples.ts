@@ -72,7 +72,14 @@ function sampleLine(number: number, count: number): StatementLine {
   }
   if (number % 41 === 40)
     return {
-      ...{ kind: 'return', ...facts, counterparty, feeMinor: 250, returnReasonCode: 'R01' },
+      ...{
+        kind: 'return',
+        isLater: false,
+        ...facts,
+        counterparty,
+        feeMinor: 250,
+        returnReasonCode: 'R01',
+      },
       keptMinor: 0,
       ...{ side: isOut ? 'credit' : 'debit', completedAt: new Date(at.getTime() - monthMs) },
     };
