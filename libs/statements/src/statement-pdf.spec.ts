@@ -192,7 +192,7 @@ it('gives the same bytes in any process, time zone and language', async () => {
     const typed = (name) => (name.startsWith('.') ? name.replace(/\\.js$/, '.ts') : name);
     const isOurs = ({ parentURL = '' }) => !parentURL.includes('node_modules');
     registerHooks({ resolve: (name, context, next) => next(isOurs(context) ? typed(name) : name, context) });
-    const { renderStatement } = await import('@pis/statements');
+    const { renderStatement } = await import('./statement-pdf.js');
     const { sampleLines, statementWith } = await import('@pis/statements/testing');
     const hash = createHash('sha256');
     for await (const block of renderStatement(statementWith(sampleLines(60)))) hash.update(block);
