@@ -76,7 +76,7 @@ export class BankFeed {
   }
 
   /**
-   * Whether the bank has reported something on a transfer that is not recorded yet. True forevery transfer
+   * Whether the bank has reported something on a transfer that is not recorded yet. True for every transfer
    * when more notifications are waiting than are searched. Where the bank's feed cannot be read, for whatever
    * reason, only what was read counts: deadlines must pass. One scan runs at a time, and all who ask share it: a
    * slow bank must not get more requests the slower it is.
