@@ -25,7 +25,8 @@ const problems: Readonly<Record<string, (address: Address) => string>> = {
 
 /** @throws ConfigurationError that names the variable and says what to do */
 export async function assertCanListen(addresses: readonly Address[]): Promise<void> {
-  const servers = addresses.map(() => createServer());
+  // Nobody who connects in this moment holds up the end of the check.
+  const servers = addresses.map(() => createServer((socket) => socket.destroy()));
   try {
     // One after the other, and all open at the same time: two variables may have the same port.
     for (const [index, address] of addresses.entries()) {
