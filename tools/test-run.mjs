@@ -1,8 +1,11 @@
 /** The pure part of test.mjs. */
 import { join, relative } from 'node:path';
 
-/** Concurrent test files. Tests wait more than they compute: four of them leave a quarter of two cores unused. */
-export const workersMax = 5;
+/**
+ * Concurrent test files. Tests wait more than they compute: four of them keep two cores busy. With five, the longest ones, which begin
+ * together, run into their time limits.
+ */
+export const workersMax = 4;
 
 /** `--project servers` stands for the Jest projects that need a server. */
 const jestProjects = { servers: ['postgres', 'kafka'] };
