@@ -163,8 +163,27 @@ function lives(random: Random): Fact[] {
     const history = histories[number % histories.length] ?? [];
     const isCorrected = random(4) === 0 && history.at(-1)?.type === 'PaymentCompleted';
     const events = isCorrected ? [...history, paymentEvents.corrected] : history;
-    return dated(`payment-${paymentId}`, events, terms, random);
+    const returns = random(3) === 0 ? inParts(events, terms.amountMinor ?? 0, random) : events;
+    return dated(`payment-${paymentId}`, returns, terms, random);
   }).flat();
+}
+
+/** The bank returns what was returned at once in two parts, and keeps some of it. */
+function inParts(
+  history: readonly PaymentEvent[],
+  amountMinor: number,
+  random: Random,
+): readonly PaymentEvent[] {
+  const last = history.at(-1);
+  if (last?.type !== 'PaymentReturned' || amountMinor < 3) return history;
+  const first = 1 + random(amountMinor - 2);
+  const rest = 1 + random(amountMinor - first - 1);
+  const { returnedAgain } = paymentEvents;
+  return [
+    ...history.slice(0, -1),
+    { ...last, data: { ...last.data, returnReference: 'bank-7', returnedAmountMinor: first } },
+    { ...returnedAgain, data: { ...returnedAgain.data, returnedAmountMinor: rest } },
+  ];
 }
 
 /** Lives without a link: nobody opens one for a collection. */
@@ -260,22 +279,27 @@ async function computedFromLog({ from, to }: Period) {
     const inMonth = events.filter(({ at }) => at >= from && at < to);
     const completed = events.find(({ type }) => type === 'PaymentCompleted');
     const returned = events.find(({ type }) => type === 'PaymentReturned');
+    const returnedAgain = events.find(({ type }) => type === 'PaymentReturnedAgain');
     const fee = (name: string, cents: bigint) =>
       cents === 0n ? undefined : tally.add(name, cents);
     if (completed !== undefined && inMonth.includes(completed)) {
       tally.add(isIn ? 'paymentsIn' : 'paymentsOut', moves);
       fee('fees', charge);
       references.push(reference);
-    } else if (inMonth.some((event) => event !== returned)) {
+    } else if (inMonth.some((event) => event !== returned && event !== returnedAgain)) {
       tally.add('withoutMovement', moves);
       references.push(reference);
     }
     if (inMonth.some(({ type }) => type === 'PaymentRejectedLate')) lateRejections += 1;
     if (returned !== undefined && inMonth.includes(returned)) {
-      tally.add(isIn ? 'returnsOut' : 'returnsIn', moves);
+      tally.add(isIn ? 'returnsOut' : 'returnsIn', cameBack(returned) ?? moves);
       fee('fees', BigInt(terms.returnFeeMinor));
       references.push(reference);
       if ((completed?.at ?? from) < from) lateReturns += 1;
+    }
+    if (returnedAgain !== undefined && inMonth.includes(returnedAgain)) {
+      tally.add(isIn ? 'returnsOut' : 'returnsIn', cameBack(returnedAgain) ?? 0n);
+      references.push(reference);
     }
     for (const [name, end] of [
       ['opening', from],
@@ -315,6 +339,12 @@ async function collectionsInLog(tally: Tally, { from, to }: Period): Promise<rea
     }
   }
   return references;
+}
+
+/** Null when all of it came back. */
+function cameBack({ data }: RawEvent): bigint | null {
+  const { returnedAmountMinor } = data as { readonly returnedAmountMinor?: number };
+  return returnedAmountMinor === undefined ? null : BigInt(returnedAmountMinor);
 }
 
 function isOpen(type: string | undefined): boolean {
