@@ -74,7 +74,7 @@ export async function replayDeadLetters(
   }
 }
 
-interface Replay {
+export interface Replay {
   readonly client: KafkaClient;
   readonly admin: KafkaAdmin;
   readonly publisher: MessagePublisher;
@@ -84,7 +84,8 @@ interface Replay {
   readonly timeoutMs: number;
 }
 
-async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
+/** Joins the group and reads until it has reached the ends. */
+export async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
   const { client, admin, groupId, ends, timeoutMs } = replay;
   let replayed = 0;
   const failed = Promise.withResolvers<never>();
@@ -117,6 +118,8 @@ async function replayUpTo(replay: Replay): Promise<{ replayed: number }> {
       .start()
       .then(() => untilReached(admin, groupId, ends, timeoutMs, ended.signal));
     await Promise.race([work, member.broken, failed.promise]);
+    // The group is there already, but the answer to the last commit may still be on its way.
+    await queue;
     return { replayed };
   } finally {
     ended.abort();
