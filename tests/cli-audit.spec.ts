@@ -15,7 +15,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-
 import { paymentsProjection, ProjectionRunner } from '@pis/read-models';
 import { attachmentsOf } from '@pis/statements/testing';
 import type pg from 'pg';
-import { pis, pisJson } from './support/process.js';
+import { pis, pisJson, withoutProgress } from './support/process.js';
 import { freshCheckout, sessionOf } from './support/readme.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -92,11 +92,6 @@ interface Life {
 async function audited(...options: string[]): ReturnType<typeof pis> {
   const { stderr, ...others } = await pis(['audit', 'verify', ...options], environment);
   return { ...others, stderr: withoutProgress(stderr) };
-}
-
-/** A slow machine gets lines of progress, too. */
-function withoutProgress(stderr: string): string {
-  return stderr.replaceAll(/^pis: .*\d events read\n/gm, '');
 }
 
 function noteOf(treeSize: number, rootHash: string): string {

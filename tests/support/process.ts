@@ -205,6 +205,11 @@ export async function runCommand(
   };
 }
 
+/** What an audit says beside its progress, which only a slow machine is told. */
+export function withoutProgress(stderr: string): string {
+  return stderr.replaceAll(/^pis: .*\d events read\n/gm, '');
+}
+
 /** Runs `pis` and returns the JSON it prints; fails with its stderr. */
 export async function pisJson<Result>(
   args: readonly string[],
