@@ -242,6 +242,37 @@ describe('the event relay', () => {
     await seen('1', '2', '3', '4', '5', '2', '3', '4', '5', '6');
   });
 
+  it('has gone back after a restore also when the process that went back has died', async () => {
+    await write('1', '2', '3');
+    const kafka = () => pgConsumerState(pool, { transport: 'kafka' });
+    const [first] = await offsets();
+    const before = start(undefined, { onActive: () => goBack(pool), state: kafka() });
+    await seen('1', '2', '3');
+    await before.stop();
+    for (const group of ['rail-executor', 'webhook-dispatcher']) await at(group, first ?? '');
+    await pool.query(
+      "UPDATE consumer_checkpoints SET database_identity = 'of the lost database' WHERE consumer_group = 'event-relay'",
+    );
+    await expect(goBack(dyingAt('SET database_identity'))).rejects.toThrow('died here');
+    expect(await isRelayToGoBack(pool)).toBe(true);
+    start(undefined, { onActive: () => goBack(pool), state: kafka() });
+    await seen('1', '2', '3', '2', '3');
+    expect(await isRelayToGoBack(pool)).toBe(false);
+  });
+
+  async function goBack(on: pg.Pool): Promise<void> {
+    await goBackToGroups(on);
+  }
+
+  /** The process dies before this statement. */
+  function dyingAt(text: string): pg.Pool {
+    const query = (...args: Parameters<pg.Pool['query']>): unknown =>
+      JSON.stringify(args[0]).includes(text)
+        ? Promise.reject(new Error('died here'))
+        : pool.query(...args);
+    return Object.assign(Object.create(pool) as pg.Pool, { query });
+  }
+
   /** Where a group is by the database: the event is named, as the apps do. */
   async function at(group: string, position: string): Promise<void> {
     await pool.query(
