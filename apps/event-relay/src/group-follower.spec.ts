@@ -5,6 +5,12 @@ import { GroupFollower } from './group-follower.js';
 
 const timeoutMs = 10_000;
 
+const reachedAtOnce: GroupProgress = {
+  ends: () => Promise.resolve(new Map([['t', new Map([[0, 1n]])]])),
+  hasReached: () => Promise.resolve(true),
+  close: () => Promise.resolve(),
+};
+
 it('records nothing while the topics are empty, because Kafka may have lost unhandled messages', async () => {
   const saved: string[] = [];
   let asked = 0;
@@ -77,11 +83,7 @@ it('records nothing while the relay has yet to go back after a restore', async (
   const saved: string[] = [];
   const follower = new GroupFollower({
     groups: ['webhook-dispatcher'],
-    progress: {
-      ends: () => Promise.resolve(new Map([['t', new Map([[0, 1n]])]])),
-      hasReached: () => Promise.resolve(true),
-      close: () => Promise.resolve(),
-    },
+    progress: reachedAtOnce,
     published: () => Promise.resolve({ position: '10', eventId: null }),
     isUnknown: () => {
       asked += 1;
@@ -129,11 +131,7 @@ it('marks another place when the log has lost the event that a group has reached
   const saved: unknown[] = [];
   const follower = new GroupFollower({
     groups: ['webhook-dispatcher'],
-    progress: {
-      ends: () => Promise.resolve(new Map([['t', new Map([[0, 1n]])]])),
-      hasReached: () => Promise.resolve(true),
-      close: () => Promise.resolve(),
-    },
+    progress: reachedAtOnce,
     published: () =>
       Promise.resolve(places[Math.min(published++, 1)] ?? { position: '', eventId: null }),
     state: {
