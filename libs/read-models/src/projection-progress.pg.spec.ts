@@ -32,3 +32,9 @@ it('a reader does not rely on positions that it saw before PostgreSQL crashed', 
   await Promise.all([pool.end(), operator.end()]);
   await database.drop();
 });
+
+it('many readers of one pool cause no warning about its listeners', () => {
+  const pool = openTestPool('postgresql://localhost/never-connected', 1);
+  for (let reader = 0; reader < 20; reader += 1) projectionProgress(pool, 'payments');
+  expect(pool.listenerCount('remove')).toBe(1);
+});

@@ -34,19 +34,32 @@ export function unregister(pool: pg.Pool, projection: string, runner: LocalProgr
   if (ofPool?.get(projection) === runner) ofPool.delete(projection);
 }
 
+/** How many connections each pool has lost. One listener for all readers: Node warns of more than ten. */
+const lostConnections = new WeakMap<pg.Pool, { count: number }>();
+
+function lostConnectionsOf(pool: pg.Pool): { readonly count: number } {
+  const counted = lostConnections.get(pool);
+  if (counted !== undefined) return counted;
+  const lost = { count: 0 };
+  lostConnections.set(pool, lost);
+  pool.on('remove', () => (lost.count += 1));
+  return lost;
+}
+
 const pollMs = 15;
 
 /** `projection` is `payments` or `directory`. */
 export function projectionProgress(pool: pg.Pool, projection: string): ProjectionProgress {
-  let known: Position = beginning;
+  const lost = lostConnectionsOf(pool);
+  let read = { position: beginning, lostBefore: lost.count };
   // A crashed server may have lost the last pages: their commits did not wait for the disk (see the runner).
-  pool.on('remove', () => (known = beginning));
+  const known = (): Position => (read.lostBefore === lost.count ? read.position : beginning);
   let polling: Promise<void> | undefined;
   /** One query at a time, for all waiting readers. */
   const poll = () =>
     (polling ??= readCheckpoint(pool, projection)
       .then((position) => {
-        known = position;
+        read = { position, lostBefore: lost.count };
       })
       .finally(() => {
         polling = undefined;
@@ -57,10 +70,10 @@ export function projectionProgress(pool: pg.Pool, projection: string): Projectio
       if (runner?.isActive === true) return runner.waitFor(position, timeoutMs);
       const deadline = performance.now() + timeoutMs;
       try {
-        while (known < position) {
+        while (known() < position) {
           // A poll under way may have begun before the position was reached: wait for the next one.
           await poll();
-          if (known >= position) return true;
+          if (known() >= position) return true;
           if (performance.now() >= deadline) return false;
           await delay(pollMs);
         }
