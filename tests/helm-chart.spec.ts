@@ -133,6 +133,21 @@ describeWithHelm('the Helm chart', () => {
     expect(mounted.map(([component]) => component)).toEqual(['rail-executor']);
   });
 
+  it('takes temporary credentials, too, of each process that uses the object store, and of no other', () => {
+    const users = ['api-gateway', 'dashboard', 'statement-generator', 'operator', 'all-in-one'];
+    const both = [render('production', { operator: { enabled: true } }), manifestsOf('minimal')];
+    const given = both.flatMap((manifests) =>
+      [...podsOf(manifests).keys()].map((component) => {
+        const { optional } = secretsOf(containerOf(component, manifests));
+        return [component, optional.filter((name) => name.startsWith('AWS_'))] as const;
+      }),
+    );
+    const whole = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+    expect(given.map(([component]) => component)).toEqual(expect.arrayContaining(users));
+    for (const [component, names] of given)
+      expect([component, names]).toEqual([component, users.includes(component) ? whole : []]);
+  });
+
   it('proves each process to Kafka by its own certificate, mounted where its settings say', () => {
     const manifests = render('production', {
       defaults: { kafkaCertificateSecret: 'kafka-user' },

@@ -25,7 +25,7 @@ const bankUsers = [
   'webhook-dispatcher',
 ];
 /** The AWS tools' own, for documents in S3. */
-const readByAws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+const readByAws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
 /** They check addresses of receivers: when an endpoint is created or changed, and at each connection. */
 const addressCheckers = ['api-gateway', 'dashboard', 'webhook-dispatcher'];
 /** They read or write documents. */
