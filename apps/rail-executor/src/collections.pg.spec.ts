@@ -1,5 +1,7 @@
 /** What differs for a collection: how it begins, whose keys and names it has, and who judges it. */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { TransferStream } from '@pis/commands';
 import { type ErasureCommand, originator, settlementPartyId } from '@pis/domain';
 import { later, originatorExample } from '@pis/domain/testing';
@@ -14,6 +16,12 @@ import { StaffNotices } from './staff/staff-notices.js';
 import { openFormats } from './testing/formats.js';
 import { openWorld, settle, type World } from './testing/world.js';
 
+const placeOfTransfers = fileURLToPath(
+  new URL(
+    '../../../libs/read-models/prisma/migrations/20261216000000_log_place_of_transfers/migration.sql',
+    import.meta.url,
+  ),
+);
 const completed = ['Queued', 'Processing', 'Completed'];
 
 let world: World;
@@ -43,6 +51,33 @@ it('a new collection is executed once, by whichever of several executors follows
   }
   expect(await world.executions()).toBe(collections.length);
   expect(await world.count('rail_notifications')).toBe(0);
+});
+
+it('a new collection is executed although an executor without collections has read past it', async () => {
+  const { paymentId } = await world.queue('4321');
+  const [queued] = await world.store.readStream(world.streamIdOf(paymentId));
+  // As the release before does it.
+  await world.pool.query(
+    `INSERT INTO rail_log_place (reader, position, event_id, stream_id, revision, updated_at)
+     VALUES ('open-payments', $1, $2, $3, 0, now())`,
+    [queued?.position, queued?.id, queued?.streamId],
+  );
+  await world.followLog();
+  await world.executor().sweepRound();
+  expect(await world.history(paymentId)).toEqual(completed);
+});
+
+it('collections are looked for from where executors without them were, once the schema is of this release', async () => {
+  await world.queue('4321');
+  await world.followLog();
+  await world.pool.query(`UPDATE rail_log_place SET reader = 'open-payments'`);
+  await world.pool.query(readFileSync(placeOfTransfers, 'utf8'));
+  const columns = 'position, event_id, stream_id, revision';
+  const { rows } = await world.pool.query(
+    `SELECT reader FROM rail_log_place WHERE (${columns}) = (
+       SELECT ${columns} FROM rail_log_place WHERE reader = 'open-payments') ORDER BY reader`,
+  );
+  expect(rows).toEqual([{ reader: 'open-payments' }, { reader: 'open-transfers' }]);
 });
 
 it('a collection over ACH files debits the originator, and its return has its code', async () => {

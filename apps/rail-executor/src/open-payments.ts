@@ -47,7 +47,11 @@ export interface OpenPaymentsOptions {
   readonly gatherMs?: number;
 }
 
-const reader = 'open-payments';
+/**
+ * Of the place in the log. Releases without collections follow fewer streams, and keep a place of their own
+ * (`open-payments`): what they have passed over is read here. Streams of one more kind need a new name again.
+ */
+export const logReader = 'open-transfers';
 
 const streamPrefixes = transferOwners.map(streamPrefixOf);
 const pageMax = 1_000;
@@ -148,7 +152,7 @@ export class OpenPayments {
       name: 'rail-log-place',
       text: `SELECT position, event_id AS "eventId", stream_id AS "streamId", revision
                FROM rail_log_place WHERE reader = $1`,
-      values: [reader],
+      values: [logReader],
     });
     const [place] = rows;
     if (place === undefined) return { after: beginning };
@@ -178,14 +182,14 @@ export class OpenPayments {
                SET position = excluded.position, event_id = excluded.event_id,
                  stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now()
                WHERE p.position < excluded.position`,
-      values: [reader, position, eventId, streamId, revision],
+      values: [logReader, position, eventId, streamId, revision],
     });
   }
 
   private async startOver(place: Position): Promise<void> {
     await this.options.pool.query(
       'DELETE FROM rail_log_place WHERE reader = $1 AND position = $2',
-      [reader, place],
+      [logReader, place],
     );
   }
 }

@@ -31,7 +31,7 @@ import { createTestDatabase, openTestPool, until } from '@pis/local-servers/test
 import type { Delivery } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import { Banks } from '../banks.js';
-import { OpenPayments, type OpenPaymentsOptions } from '../open-payments.js';
+import { logReader, OpenPayments, type OpenPaymentsOptions } from '../open-payments.js';
 import {
   RailExecutor,
   type RailExecutorConfig,
@@ -157,7 +157,8 @@ export async function openWorld({
       const following = new OpenPayments(options).follow(ending.signal, () => undefined);
       const reached = async () => {
         const { rows } = await pool.query<{ position: string; id: string | null }>(
-          'SELECT position, event_id AS id FROM rail_log_place',
+          'SELECT position, event_id AS id FROM rail_log_place WHERE reader = $1',
+          [logReader],
         );
         const { position = '', id = null } = rows[0] ?? {};
         if (position === last.position) return id === last.id;
