@@ -2,7 +2,7 @@
  * A claimed payment on its way to the bank. Each submission is noted in the row before it is sent, and may be
  * repeated: it carries the claimed reference. No answer of the bank is thrown: the row is handled later.
  */
-import { BankRefused, BankUnavailable, maySubmit } from '@pis/bank-rails';
+import { BankRefused, BankUnavailable, maySubmit, stopwatch } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import type { Payment } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
@@ -53,11 +53,12 @@ export class ClaimedPayments {
     const bank = banks.of(state);
     const resolve = () => this.afterClaim(current, () => outcome.resolve(current, cause));
     const { clock } = this.options;
+    // Before the look at the time: the submission must arrive while what that look decides still holds.
+    const sinceNotedMs = stopwatch(clock);
     const isLate = !maySubmit(bank.connection.terms, Date.parse(state.statusAt), clock());
     if (row?.isSealed === true || isLate) return resolve();
     const untilResumed = () => this.wait(state, transfer, 'the connection of a payment is paused');
     if (await bank.isPaused()) return untilResumed();
-    const sinceNotedMs = stopwatch();
     const noted = await pending.note(transfer, outcome.overdueInMs(state));
     if (noted === 'paused') return untilResumed();
     if (noted === 'refused') {
@@ -140,10 +141,4 @@ function spanOf(
       'pis.bank.connection': connection,
     },
   };
-}
-
-/** Milliseconds elapsed, by the clock that shows more: one of them stops while the machine sleeps. */
-export function stopwatch(): () => number {
-  const [steady, wall] = [performance.now(), Date.now()];
-  return () => Math.max(performance.now() - steady, Date.now() - wall);
 }

@@ -3,6 +3,7 @@ import {
   BankRefused,
   type Readiness,
   type RoutingDirectory,
+  stopwatch,
   type TransferInstruction,
 } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
@@ -11,7 +12,7 @@ import { WrongExpectedRevision } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import type { Logger } from '@pis/service-kit';
 import type { Bank, Banks } from './banks.js';
-import { type ClaimedPayments, retryBackoff, stopwatch } from './claimed-payments.js';
+import { type ClaimedPayments, retryBackoff } from './claimed-payments.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfers, Transfer } from './pending-transfers.js';
 import { presentedTooLate } from './presented-collections.js';

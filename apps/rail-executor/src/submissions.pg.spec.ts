@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import {
   type BankConnection,
   BankRefused,
@@ -281,6 +282,32 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
 
   describe('a bank that has forgotten the reference', () => {
     const terms = { submissionInFlightMaxMs: 60_000, referenceMemoryMs: hourMs };
+
+    it('gets nothing from an executor that was frozen after it had decided to submit again', async () => {
+      let submissions = 0;
+      const bank: BankConnection = {
+        ...directBankConnection(new BankSimulator(world.pool, { delayMs: 0, terms })),
+        submit: () => ((submissions += 1), silent()),
+      };
+      const message = await world.queue('4321');
+      await handle(world.executor({ bank }), message);
+      // The executor is frozen while it reads whether the connection is paused. It has looked at the time before.
+      const systemNow = Date.now;
+      let frozenMs = 0;
+      jest.spyOn(Date, 'now').mockImplementation(() => systemNow() + frozenMs);
+      const query = world.pool.query.bind(world.pool) as (...args: unknown[]) => unknown;
+      jest.spyOn(world.pool, 'query').mockImplementation((...args: unknown[]) => {
+        if ((args[0] as { name?: string }).name === 'rail-connections-read') frozenMs = 2 * hourMs;
+        return query(...args);
+      });
+      try {
+        await handle(world.executor({ bank }), message);
+      } finally {
+        jest.restoreAllMocks();
+      }
+      expect(frozenMs).toBe(2 * hourMs);
+      expect(submissions).toBe(1);
+    });
 
     it('is asked and never gets a submission again, even if the message comes a year later', async () => {
       const bank = directBankConnection(new BankSimulator(world.pool, { delayMs: 0, terms }));

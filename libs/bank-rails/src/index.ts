@@ -11,6 +11,7 @@ export * from './selection/rail-terms.js';
 export * from './rail-reference.js';
 export * from './bank-connection.js';
 export * from './submission-rule.js';
+export * from './stopwatch.js';
 export * from './bank-circuit.js';
 export * from './bank-wire.js';
 export * from './direct-bank-connection.js';

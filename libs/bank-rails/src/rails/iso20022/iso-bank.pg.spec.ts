@@ -9,6 +9,7 @@ import {
   type BankConnection,
   BankRefused,
   BankUnavailable,
+  simulatedBankTerms,
   type TransferInstruction,
 } from '../../bank-connection.js';
 import {
@@ -115,6 +116,32 @@ describe('isoBank', () => {
     for (const instruction of [first, second])
       expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
     expect(given.bank.executed).toEqual([first.reference, second.reference]);
+  });
+
+  it('sends nothing once it was paused for so long that others may have ruled the submission out', async () => {
+    const { submissionInFlightMaxMs } = simulatedBankTerms;
+    let pausedMs = 0;
+    // The process is frozen between the note of the submission and its first byte.
+    const archive = fileArchive({ pool, keyring });
+    const { seal, bytes } = {
+      seal: archive.seal.bind(archive),
+      bytes: archive.bytes.bind(archive),
+    };
+    const frozen = async <Result>(work: Promise<Result>): Promise<Result> => {
+      const result = await work;
+      pausedMs += submissionInFlightMaxMs;
+      return result;
+    };
+    archive.seal = (file) => frozen(seal(file));
+    archive.bytes = (id) => frozen(bytes(id));
+    const paused = given.connect({ archive, clock: () => new Date(Date.now() + pausedMs) });
+    const instruction = payment('4321');
+    await expect(paused.submit(instruction)).rejects.toBeInstanceOf(BankUnavailable);
+    // The row is there now, and the bytes are read again.
+    await expect(paused.submit(instruction)).rejects.toBeInstanceOf(BankUnavailable);
+    expect(given.bank.received).toEqual([]);
+    expect(await connection.submit(instruction)).toEqual({ outcome: 'accepted' });
+    expect(given.bank.executed).toEqual([instruction.reference]);
   });
 
   it('does not send a settled transfer again', async () => {

@@ -17,6 +17,7 @@ import {
   type BankConnection,
   BankRefused,
   type BankTerms,
+  BankUnavailable,
   type InquiryResult,
   type SubmissionResult,
   type TransferInstruction,
@@ -26,6 +27,7 @@ import {
 import type { FileArchive, SealedFile } from '../../connections/file-archive.js';
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
+import { stopwatch } from '../../stopwatch.js';
 import { agentFor, creditTransferOf, isSameTransfer } from './credit-transfer.js';
 import { instructedAgentOf, transferSegments } from './iso-copies.js';
 import {
@@ -77,6 +79,8 @@ export interface IsoBankOptions {
 
 /** The bank may return a transfer long after it has forgotten the reference. */
 const returnHorizonMs = 400 * 24 * 3_600_000;
+/** A share of the time that a submission may be in flight. The rest is for the way to the bank. */
+const sentShare = 0.5;
 /** Every so many submissions old rows are deleted. */
 const submissionsPerForget = 500;
 
@@ -140,11 +144,15 @@ class IsoBank {
   }
 
   async submit(instruction: TransferInstruction): Promise<SubmissionResult> {
+    const sinceCalledMs = stopwatch(() => this.now().getTime());
     const profile = this.profileFor(instruction);
     const { transfer, xml } = await this.queue(instruction, () =>
       this.written(instruction, profile),
     );
     if (transfer.state !== 'sending' || xml === null) return submissionResult(transfer);
+    // This process was paused: by now others may assume that this submission cannot arrive.
+    if (sinceCalledMs() > sentShare * this.options.terms.submissionInFlightMaxMs)
+      throw new BankUnavailable('the submission came too late and was not sent');
     const answer = await this.exchange.send(transfer, xml, transfer.messageId ?? '');
     return submissionResult(
       await this.queue(transfer, () => this.answered(transfer, answer, profile)),
