@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isValidAbaRoutingNumber, paymentIdOfRailReference, railReferenceOf } from './index.js';
+import { individualIdOf } from './rails/ach/ach-entry.js';
+import { instructionCodeOf, uetrOf } from './rails/iso20022/identifiers.js';
 
 describe('a routing number', () => {
   it.each(['021000021', '011000138', '121000248'])('%s is valid', (number) => {
@@ -42,6 +44,15 @@ describe('the reference of a payment at the bank', () => {
       expect(paymentIdOfRailReference(reference)).toBe(id);
     }
     expect(new Set(ids.map(railReferenceOf)).size).toBe(ids.length);
+  });
+
+  // A bank recognizes by them what an earlier release has sent. Under others it would pay again.
+  it('and what each rail derives from it are the same in every release', () => {
+    const reference = railReferenceOf('3b241101-e2bb-4255-8caf-4136c566a962');
+    expect(reference).toBe('1nb1qA7gA14Wys7muWwvFi');
+    expect(individualIdOf(reference)).toBe('W5TFWZWXIDJXVVZ');
+    expect(uetrOf(reference)).toBe('f6f7826e-04ea-4ba1-9daa-013b87406a77');
+    expect(instructionCodeOf(reference)).toBe('SB61L31HRXPM2HWQ');
   });
 
   it('needs a payment id, and leads nowhere when it is not one of ours', () => {
