@@ -44,11 +44,10 @@ const create = (email: string, stdin?: string) =>
     environment,
     stdin,
   );
-const list = () =>
-  pisJson<{ userId: string; disabled: boolean }[]>(
-    ['user', 'list', '--organization', organizationId],
-    environment,
-  );
+const list = async () => {
+  const args = ['user', 'list', '--organization', organizationId];
+  return (await pisJson<{ data: { userId: string; disabled: boolean }[] }>(args, environment)).data;
+};
 
 async function hashOf(userId: string): Promise<string> {
   const client = new pg.Client({ connectionString: database.url });

@@ -20,6 +20,11 @@ export function print(result: unknown, { json }: OutputOptions): void {
   process.stdout.write(json ? `${visibleJson(JSON.stringify(result))}\n` : `${human(result)}\n`);
 }
 
+/** A list: `{"data":[…]}` as one line of JSON, or its items for a person. */
+export function printList(data: readonly unknown[], options: OutputOptions): void {
+  print(options.json === true ? { data } : data, options);
+}
+
 function human(result: unknown): string {
   if (Array.isArray(result)) return result.length === 0 ? 'none' : result.map(human).join('\n\n');
   if (typeof result !== 'object' || result === null) return shown(String(result));

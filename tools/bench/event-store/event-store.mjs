@@ -222,7 +222,7 @@ async function rebuild(env) {
     cwd: root,
     env: { ...commandEnv(), ...env },
   });
-  const [{ eventsRead, eventsPerSecond }] = JSON.parse(stdout);
+  const [{ eventsRead, eventsPerSecond }] = JSON.parse(stdout).data;
   return { events: eventsRead, perSecond: eventsPerSecond };
 }
 

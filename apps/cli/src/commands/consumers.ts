@@ -17,7 +17,7 @@ import { shortReaders } from '@pis/service-kit/stores';
 import { Argument, Command } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 
 const groups = [relayGroup, ...consumerGroups];
 
@@ -27,7 +27,7 @@ export function consumerCommands(): Command {
     command.command('list').description('each checkpoint, and whether the log has its event'),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(listed);
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withJson(
     command.command('export').description('the checkpoints of the consumer groups, for import'),

@@ -2,7 +2,7 @@
 import { listUnfinishedErasures } from '@pis/read-models';
 import { Command } from 'commander';
 import { withContext } from '../context.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { type OutputOptions, printList, withJson } from '../output.js';
 
 const listMax = 1_000;
 
@@ -14,7 +14,7 @@ export function erasureCommands(): Command {
       .description(`the oldest ${listMax} that have not ended, with phase and time of the request`),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(({ pool }) => listUnfinishedErasures(pool, listMax));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   return command;
 }

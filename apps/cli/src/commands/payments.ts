@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { type OutputOptions, print, printList, withJson } from '../output.js';
 import { paymentsInDoubt } from '../rails/in-doubt.js';
 import { paymentForStaff } from '../rails/payment-for-staff.js';
 
@@ -18,7 +18,7 @@ export function paymentCommands(): Command {
       ),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(({ store, pool }) => paymentsInDoubt(store, pool, listMax));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withOperator(
     withJson(

@@ -4,7 +4,7 @@ import { listQuarantine, requestRetry, skipEvent } from '@pis/read-models';
 import { Command, InvalidArgumentError } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 
 const listMax = 1_000;
 
@@ -14,7 +14,7 @@ export function quarantineCommands(): Command {
     command.command('list').description(`the oldest ${listMax} streams, with reader and reason`),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(({ pool }) => listQuarantine(pool, listMax));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withOperator(
     withJson(

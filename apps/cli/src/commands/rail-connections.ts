@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 import { termsFrom } from '../rails/arrival.js';
 import { voidEntriesOfEndedPayments } from '../rails/ended-entries.js';
 import { paymentNamed, type Settlement, settlements, settlePayment } from '../rails/settlement.js';
@@ -18,7 +18,7 @@ export function addConnectionCommands(rails: Command): void {
   ).action(async (options: OutputOptions) => {
     const { connectionStates } = await pauses();
     const data = await withContext(({ pool }) => connectionStates(pool));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withOperator(
     withJson(

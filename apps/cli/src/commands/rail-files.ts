@@ -6,7 +6,7 @@ import { erasureEnv, loadConfig } from '@pis/service-kit/stores';
 import { Command } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 
 const listMax = 1_000;
 /** Files that one statement deletes. */
@@ -66,7 +66,7 @@ async function list(options: OutputOptions & { payment?: string; after?: string 
   const { listArchive } = await archive();
   const files = await withContext(({ pool }) => listArchive(pool, filter));
   const data = files.map(shown);
-  print(options.json === true ? { data } : data, options);
+  printList(data, options);
 }
 
 function shown({ id, rail, way, kind, name, sha256, sizeBytes, createdAt }: ArchivedFile) {

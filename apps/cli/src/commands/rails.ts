@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 import {
   dismissNotification,
   retryNotifications,
@@ -24,7 +24,7 @@ export function railCommands(): Command {
       .description(`the oldest ${listMax}, with the reason and the time of the next try`),
   ).action(async (options: OutputOptions) => {
     const data = await withContext(({ pool }) => unmatchedNotifications(pool, listMax));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withOperator(
     withJson(

@@ -12,7 +12,7 @@ import {
 } from '@pis/bank-statements/sandbox';
 import { Command, Option } from 'commander';
 import { type Context, withContext } from '../context.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 
 export function sandboxCommands(): Command {
   const sandbox = new Command('sandbox').description('the simulated bank of the sandbox');
@@ -22,7 +22,7 @@ export function sandboxCommands(): Command {
       .description('what the simulated bank executed, one entry per execution; not in production'),
   ).action(async (options: OutputOptions) => {
     const data = await withContext((context) => bankBooks(sandboxPool(context)));
-    print(options.json === true ? { data } : data, options);
+    printList(data, options);
   });
   withJson(
     sandbox
