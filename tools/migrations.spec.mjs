@@ -11,6 +11,12 @@ const first = '20261202';
 /** Migration to the release that still used what it removes: `'20270101000000_no_samples': '0.1.0'`. */
 const removals = {};
 
+/** Migrations that make others wait for a table while they read all of it, and why that is short. */
+const shortWaits = {
+  '20261202000400_known_late_rejections': 'no release before this one has filled the table',
+  '20261204010000_erased_parties_by_time': 'only directory-projector writes the tables',
+};
+
 /** What a statement does to processes that do not know it, or null. */
 function breaks(statement) {
   const text = statement.replace(/--.*$/gm, ' ').replace(/'(?:[^']|'')*'/g, "''");
@@ -31,6 +37,47 @@ const rules = [
   {
     form: /\bADD\s+COLUMN\b(?![^,;]*\bDEFAULT\b)[^,;]*\bNOT\s+NULL\b/i,
     what: 'adds a required column without a default',
+  },
+];
+
+/** What makes others wait for a table that is in use until all of it was read, or null. */
+function holdsUp(statement, sql) {
+  const text = statement.replace(/'(?:[^']|'')*'/g, "''");
+  const { what, table } =
+    waits
+      .map(({ form, what: does }) => ({ what: does, table: form.exec(text)?.groups.table }))
+      .find((found) => found.table !== undefined) ?? {};
+  if (what === undefined) return null;
+  const isNew = new RegExp(`\\bCREATE\\s+TABLE\\s+"?${table}"?\\s*\\(`, 'i').test(sql);
+  return isNew ? null : what;
+}
+
+const altered = String.raw`\bALTER\s+TABLE\s+"?(?<table>\w+)"?\b[^;]*`;
+const waits = [
+  {
+    form: /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY\b)[^;]*?\bON\s+"?(?<table>\w+)/i,
+    what: 'builds an index under a lock',
+  },
+  {
+    form: new RegExp(
+      String.raw`${altered}\bADD\s+COLUMN\b[^,;]*\bDEFAULT\s+(?:gen_random_uuid|uuidv7|random|clock_timestamp|nextval)\b`,
+      'i',
+    ),
+    what: 'writes every row anew under a lock',
+  },
+  {
+    form: new RegExp(
+      String.raw`${altered}\bADD\s+(?:CONSTRAINT\s+\S+\s+)?(?:CHECK|FOREIGN\s+KEY)\b(?![^;]*\bNOT\s+VALID\b)`,
+      'i',
+    ),
+    what: 'checks every row under a lock',
+  },
+  {
+    form: new RegExp(
+      String.raw`${altered}\bADD\s+(?:CONSTRAINT\s+\S+\s+)?(?:PRIMARY\s+KEY|UNIQUE)\b(?!\s+USING\s+INDEX\b)`,
+      'i',
+    ),
+    what: 'builds an index under a lock',
   },
 ];
 
@@ -92,6 +139,35 @@ describe('a migration', () => {
     expect(breaksOf(constraint)).toEqual(['renames']);
   });
 
+  it.each([
+    ['CREATE INDEX a ON payments (id)', 'builds an index under a lock'],
+    ['CREATE UNIQUE INDEX a\n  ON payments (id)', 'builds an index under a lock'],
+    ['ALTER TABLE payments ADD CONSTRAINT a UNIQUE (id)', 'builds an index under a lock'],
+    [
+      'ALTER TABLE payments DROP CONSTRAINT a, ADD CONSTRAINT a PRIMARY KEY (id)',
+      'builds an index under a lock',
+    ],
+    ['ALTER TABLE payments ADD CONSTRAINT a CHECK (x > 0)', 'checks every row under a lock'],
+    [
+      'ALTER TABLE payments ADD COLUMN x text, ADD COLUMN y uuid NOT NULL DEFAULT gen_random_uuid()',
+      'writes every row anew under a lock',
+    ],
+  ])('that makes others wait for a table is recognized: %s', (sql, what) => {
+    expect(holdsUp(sql, sql)).toBe(what);
+  });
+
+  it.each([
+    'CREATE INDEX CONCURRENTLY a ON payments (id)',
+    'CREATE TABLE payments (id uuid); CREATE INDEX a ON payments (id)',
+    'ALTER TABLE payments ADD CONSTRAINT a PRIMARY KEY USING INDEX b',
+    'ALTER TABLE payments ADD CONSTRAINT a CHECK (x > 0) NOT VALID',
+    'ALTER TABLE payments ADD COLUMN x timestamptz NOT NULL DEFAULT now()',
+  ])('that makes nobody wait is not: %s', (sql) => {
+    expect(statementsOf(sql).map((statement) => holdsUp(statement, sql))).not.toContainEqual(
+      expect.any(String),
+    );
+  });
+
   const names = readdirSync(folder).filter((name) => name >= first && /^\d/.test(name));
   it('only adds, or removes what is listed here', () => {
     const found = names.flatMap((name) =>
@@ -100,5 +176,14 @@ describe('a migration', () => {
       ),
     );
     expect(found).toEqual([]);
+  });
+
+  it('makes nobody wait for a table that it reads, or is listed here', () => {
+    const found = names.flatMap((name) => {
+      const sql = readFileSync(join(folder, name, 'migration.sql'), 'utf8');
+      const does = statementsOf(sql).map((statement) => holdsUp(statement, sql));
+      return does.some((what) => what !== null) ? [name] : [];
+    });
+    expect(found).toEqual(Object.keys(shortWaits));
   });
 });
