@@ -1,11 +1,12 @@
-/** Runs rounds of fee collection, by a timer. A round without work asks PostgreSQL for two short lists. */
+/** Runs rounds of fee collection, by a timer. A round without work asks PostgreSQL for its time and two short lists. */
 import { systemContext } from '@pis/event-store';
 import { FeeCollection, type FeeCollectionOptions } from '@pis/fees';
-import { type Logger, Repeating } from '@pis/service-kit';
+import { earlierClock, type Logger, Repeating } from '@pis/service-kit';
 
 export interface FeeWorkerOptions
   extends Pick<FeeCollectionOptions, 'store' | 'keyring' | 'banks' | 'environment' | 'sources'> {
   readonly logger: Logger;
+  /** The earlier clock of this process and PostgreSQL when absent: a month that is closed stays closed. */
   readonly now?: () => Date;
   readonly everyMs?: number;
 }
@@ -16,25 +17,22 @@ const retryMs = 10_000;
 export class FeeWorker {
   private readonly repeating: Repeating;
 
-  constructor({
-    logger,
-    everyMs = minuteMs,
-    now = () => new Date(),
-    ...options
-  }: FeeWorkerOptions) {
-    const fees = new FeeCollection({
-      ...options,
-      now,
-      by: systemContext('fee-collector'),
-      onFailed: (error, facts) =>
-        logger.warn({ err: error, ...facts }, 'fees could not be collected yet'),
-      onGivenUp: (facts) => logger.error(facts, 'fees were not collected'),
-      onDebitedTwice: (facts) => logger.error(facts, 'fees were debited twice'),
-    });
+  constructor({ logger, everyMs = minuteMs, now, ...options }: FeeWorkerOptions) {
+    const feesAsOf = (clock: () => Date) =>
+      new FeeCollection({
+        ...options,
+        now: clock,
+        by: systemContext('fee-collector'),
+        onFailed: (error, facts) =>
+          logger.warn({ err: error, ...facts }, 'fees could not be collected yet'),
+        onGivenUp: (facts) => logger.error(facts, 'fees were not collected'),
+        onDebitedTwice: (facts) => logger.error(facts, 'fees were debited twice'),
+      });
     let isMissing = false;
     this.repeating = new Repeating({
       async round(signal) {
-        const done = await fees.round(signal);
+        const clock = now ?? (await earlierClock(options.sources.pool));
+        const done = await feesAsOf(clock).round(signal);
         if (done === null) return everyMs;
         if (done.periodsClosed > 0)
           logger.info({ periods: done.periodsClosed }, 'fees of a month were closed');

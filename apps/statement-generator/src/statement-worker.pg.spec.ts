@@ -1,5 +1,6 @@
 /** The job as the process runs it: what it makes, whom it tells, and what a process that dies leaves to the next one. */
 import { createHash, randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import { type DocumentStore, postgresDocuments, statementKey } from '@pis/documents';
 import { operatorNotice, type Statement, statement } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
@@ -21,6 +22,11 @@ const [first = '', second = ''] = [randomUUID(), randomUUID()].toSorted();
 const both = [first, second];
 /** For queries, besides those that projections and the relay hold: see databasePool() of service-kit. */
 const freeConnections = 2;
+const allButDate = [
+  ...(['nextTick', 'queueMicrotask', 'performance', 'hrtime'] as const),
+  ...(['setImmediate', 'clearImmediate', 'setInterval', 'clearInterval'] as const),
+  ...(['setTimeout', 'clearTimeout'] as const),
+];
 /** More than a round has. */
 const stepsMax = 20;
 
@@ -66,11 +72,11 @@ async function closeWorld(): Promise<void> {
 type Given = Partial<Pick<StatementWorkerOptions, 'store' | 'documents' | 'pool'>>;
 
 /** A process with metrics of its own. */
-function process(given: Given = {}) {
+function process(given: Given = {}, clock: Pick<StatementWorkerOptions, 'now'> = { now }) {
   const metrics = new MetricsRegistry();
   const logger = createLogger('statement-generator', 'silent');
   const worker = new StatementWorker({
-    ...{ store, pool, documents, logger, metrics, now, ...given },
+    ...{ store, pool, documents, logger, metrics, ...clock, ...given },
   });
   const made = async () => {
     const { values } = (await metrics.getSingleMetric('pis_statements_total')?.get()) ?? {};
@@ -113,6 +119,23 @@ it('generates what is due, counts it, and notes that the month is done', async (
   expect(await made()).toEqual({ generated: 2, failed: 0 });
   const { rows } = await pool.query('SELECT done_year, done_month FROM statement_runs');
   expect(rows).toEqual([{ done_year: 2026, done_month: 10 }]);
+});
+
+it('states no month that has not ended by the clock of PostgreSQL, while the process is months ahead', async () => {
+  const endsOf = async () => {
+    const { events } = await store.readLog({ after: '', pageMax: 1_000 });
+    const recorded = events.filter(({ streamId }) => streamId.startsWith('statement-'));
+    return recorded.map(({ data }) => Date.parse((data as { to: string }).to));
+  };
+  const aheadMs = Math.max(Date.now(), now().getTime()) + 70 * 86_400_000;
+  jest.useFakeTimers({ now: aheadMs, doNotFake: allButDate });
+  try {
+    await process({}, {}).round();
+  } finally {
+    jest.useRealTimers();
+  }
+  const nowMs = Date.now();
+  expect((await endsOf()).filter((endMs) => endMs > nowMs)).toEqual([]);
 });
 
 it('needs no more connections than the least PIS_DATABASE_POOL leaves free', async () => {

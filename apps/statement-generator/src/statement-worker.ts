@@ -2,7 +2,7 @@
 import type { DocumentStore } from '@pis/documents';
 import { monthName, operatorNotice } from '@pis/domain';
 import { type EventStore, repository, systemContext } from '@pis/event-store';
-import { type Logger, type MetricsRegistry, Repeating } from '@pis/service-kit';
+import { earlierClock, type Logger, type MetricsRegistry, Repeating } from '@pis/service-kit';
 import {
   type FailedStatement,
   generateDueStatements,
@@ -19,11 +19,11 @@ export interface StatementWorkerOptions {
   readonly documents: DocumentStore;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
-  /** The system's clock when absent. */
+  /** The earlier clock of this process and PostgreSQL when absent: a statement of a month that has not ended stays. */
   readonly now?: () => Date;
 }
 
-/** A round in which nothing is due is two queries and a look at the log. */
+/** A round in which nothing is due is three queries and a look at the log. */
 const roundEveryMs = 5 * 60_000;
 const by = systemContext('statement-generator');
 
@@ -65,9 +65,10 @@ export class StatementWorker {
   /** One round. A failure of one statement holds up no other. */
   async round(signal: AbortSignal): Promise<void> {
     const { store, pool, documents, logger } = this.options;
+    const now = this.options.now ?? (await earlierClock(pool));
     const context: JobContext = {
-      ...{ store, pool, documents, by, now: () => this.now(), signal },
-      onFailed: (failure) => this.tell(failure),
+      ...{ store, pool, documents, by, now, signal },
+      onFailed: (failure) => this.tell(failure, now()),
       onProblem: (error) => logger.warn({ err: error }, 'statements could not be generated yet'),
     };
     const result = await generateDueStatements(context);
@@ -78,7 +79,7 @@ export class StatementWorker {
   }
 
   /** Operators are told once of each statement. The next round tries it again. */
-  private async tell(failure: FailedStatement): Promise<void> {
+  private async tell(failure: FailedStatement, at: Date): Promise<void> {
     const { organizationId, originatorId, year, month, error } = failure;
     const subject = { organizationId, originatorId, month: monthName({ year, month }) };
     this.options.logger.error({ err: error, ...subject }, 'a statement could not be generated');
@@ -87,14 +88,10 @@ export class StatementWorker {
       `statementNotGenerated-${statementIdOf(failure)}`,
       {
         type: 'GiveOperatorNotice',
-        at: this.now().toISOString(),
+        at: at.toISOString(),
         data: { notice: 'statement not generated', subject: { ...subject, ...reason } },
       },
       by,
     );
-  }
-
-  private now(): Date {
-    return this.options.now?.() ?? new Date();
   }
 }

@@ -1,7 +1,7 @@
 /** Repeats a task, round after round, until it is stopped. Rounds never overlap. */
 import { Bell, pause } from '@pis/postgres';
 
-export { Bell, type WakeUp, type WakeUps } from '@pis/postgres';
+export { Bell, earlierClock, type WakeUp, type WakeUps } from '@pis/postgres';
 
 export interface RepeatedTask {
   /** Runs one round. @returns the pause until the next one, in ms */

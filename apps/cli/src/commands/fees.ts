@@ -10,6 +10,7 @@ import {
   type Month,
 } from '@pis/domain';
 import { FeeCollection, reopenFeePeriod } from '@pis/fees';
+import { earlierClock } from '@pis/postgres';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Context, readConfig, withContext } from '../context.js';
 import { readJson } from '../json-file.js';
@@ -107,7 +108,7 @@ async function collect(context: Context, month: Month, organizationId: string | 
     ...{ store, by, sources: { store, pool }, environment: config.PIS_ENVIRONMENT },
     keyring: await context.keyring(),
     banks: openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
-    now: () => new Date(),
+    now: await earlierClock(pool),
     onGivenUp: (facts) => context.logger.error(facts, 'fees were not collected'),
     onDebitedTwice: (facts) => context.logger.error(facts, 'fees were debited twice'),
     onFailed: (error, facts) => context.logger.warn({ err: error, ...facts }, 'not collected'),

@@ -8,6 +8,7 @@ import {
   statement as statementStreams,
 } from '@pis/domain';
 import { repository } from '@pis/event-store';
+import { earlierClock } from '@pis/postgres';
 import { documentsEnv, loadConfig } from '@pis/service-kit/stores';
 import {
   allOriginators,
@@ -89,7 +90,7 @@ async function generationOf(context: Context): Promise<GenerationContext> {
   const { PIS_DOCUMENT_STORE: place } = loadConfig(documentsEnv, process.env);
   const { store, pool, by } = context;
   const documents = await documentsAt(place, { pool, keyring: await context.keyring() });
-  return { store, pool, documents, by, now: () => new Date() };
+  return { store, pool, documents, by, now: await earlierClock(pool) };
 }
 
 /** @throws CommandFailed when the bucket or the credentials are wrong */
