@@ -3,6 +3,7 @@
  * its own loops, so one that is away or slow holds up only its own payments.
  */
 import type { ContactReports, TransferStream } from '@pis/commands';
+import type { Keyring } from '@pis/keyring';
 import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
 import { BankFeed } from './bank-feed.js';
@@ -17,6 +18,7 @@ export interface BankDeskOptions {
   readonly banks: Banks;
   readonly payments: TransferStream;
   readonly contacts: ContactReports;
+  readonly keyring: Keyring;
   readonly execution: PaymentExecution;
   readonly pending: PendingTransfers;
   readonly pool: pg.Pool;

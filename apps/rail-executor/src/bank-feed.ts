@@ -7,22 +7,18 @@
  * payment. No transaction is open during a call to the bank or the event store.
  */
 import { type BankNotificationPage, notificationsMax } from '@pis/bank-rails';
-import type { ContactReports, TransferStream } from '@pis/commands';
-import type { Logger } from '@pis/service-kit';
 import type pg from 'pg';
-import type { Bank, Banks } from './banks.js';
-import { NotificationRecorder, type Recording } from './notification-recorder.js';
+import type { Bank } from './banks.js';
+import {
+  NotificationRecorder,
+  type NotificationRecorderOptions,
+  type Recording,
+} from './notification-recorder.js';
 import { type FeedPlace, NotificationTable } from './notification-table.js';
-import type { PendingTransfers } from './pending-transfers.js';
 
-export interface BankFeedOptions {
-  readonly payments: TransferStream;
+export interface BankFeedOptions extends NotificationRecorderOptions {
   readonly bank: Bank;
-  readonly banks: Pick<Banks, 'nameOf'>;
   readonly pool: pg.Pool;
-  readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
-  readonly contacts: Pick<ContactReports, 'noteCorrection' | 'noteReturn'>;
-  readonly logger: Logger;
   /** Called when the bank has reported something. */
   readonly onReports?: () => void;
 }

@@ -1,5 +1,5 @@
 /** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
-import type { RailRejection } from '@pis/bank-rails';
+import { BankRefused, type RailRejection } from '@pis/bank-rails';
 import { contact, type ContactRecord, hasActiveAccount } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
@@ -105,6 +105,30 @@ it('a notification of change is recorded once on payment and contact, and change
   expect(noted.state?.bankAccount).toEqual(data.bankAccount);
   expect(await world.count('rail_notifications')).toBe(0);
 });
+
+it.each([
+  ['is kept for staff if it was of another account', () => Promise.resolve(false), false],
+  ['is recorded if it was of this account', () => Promise.resolve(true), true],
+  ['is recorded if the records of the connection do not tell', () => Promise.resolve(null), true],
+  [
+    'is recorded if the account is none for its rail',
+    () => Promise.reject(new BankRefused('no such account')),
+    true,
+  ],
+])(
+  'a notification of change about a transfer that is older than the claim %s',
+  async (_what, isSame, isRecorded) => {
+    const { paymentId, reference } = await claimed('4321');
+    const { contacts, contactId } = await savedContactOf(paymentId);
+    const recordedAt = '2026-01-01T00:00:00.000Z';
+    const report = { type: 'corrected', reference, correction, recordedAt } as const;
+    const bank = { ...reporting(world.bank, [report]), isSame };
+    await world.executor({ bank }).feedRound();
+    expect((await world.payment(paymentId)).corrections).toEqual(isRecorded ? [correction] : []);
+    expect((await contacts.load(contactId)).revision).toBe(isRecorded ? 1 : 0);
+    expect(await world.count('rail_notifications')).toBe(isRecorded ? 0 : 1);
+  },
+);
 
 it('a return is noted once on the contact, whose account is then no longer active', async () => {
   const { paymentId, reference } = await claimed('4321');

@@ -37,6 +37,7 @@ import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
 import type { Bank, Banks } from './banks.js';
 import type { Outcome, Turn, Unmatched } from './notification-table.js';
+import { type Comparison, isOlderThanClaim, isOtherTransfer } from './other-transfer.js';
 import type { PendingTransfers } from './pending-transfers.js';
 import { failureBy, lateRejection } from './transfer-outcome.js';
 
@@ -57,13 +58,17 @@ class Unfit extends Error {
   }
 }
 
+/** The transfer is to be compared with the payment before the notification is recorded. */
+class Uncompared extends Error {}
+
 export interface NotificationRecorderOptions {
   readonly payments: TransferStream;
   readonly pending: Pick<PendingTransfers, 'held' | 'lookAgain'>;
   readonly contacts: Pick<ContactReports, 'noteCorrection' | 'noteReturn'>;
   /** Whose feed it is. */
   readonly bank: Pick<Bank, 'name'>;
-  readonly banks: Pick<Banks, 'nameOf'>;
+  readonly banks: Pick<Banks, 'nameOf'> & Comparison['banks'];
+  readonly keyring: Comparison['keyring'];
   readonly logger: Logger;
 }
 
@@ -110,21 +115,34 @@ export class NotificationRecorder {
       throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
-    const choose = (payment: Payment) => {
+    const { payments, pending, contacts } = this.options;
+    const choose = (isCompared: boolean) => (payment: Payment) => {
       // It is about no submission of this payment.
       if (type === 'prenote') return [];
       if (type === 'unreadable') throw misfitOf({ ...notification, type: 'returned' }, payment);
       const commands = commandsFor({ ...notification, type }, payment);
       this.checkSource(payment);
+      if (
+        !isCompared &&
+        type !== 'rejected' &&
+        isOlderThanClaim(notification.recordedAt, payment.claimedAt)
+      )
+        throw new Uncompared();
       return commands;
     };
-    const recorded = await this.options.payments.apply(paymentId, {}, choose, current);
-    if (type === 'held' && recorded.state.status === 'PROCESSING')
-      await this.options.pending.held(paymentId);
+    const recorded = await payments
+      .apply(paymentId, {}, choose(false), current)
+      .catch(async (error: unknown) => {
+        if (!(error instanceof Uncompared)) throw error;
+        const loaded = await payments.load(paymentId);
+        if (await isOtherTransfer(loaded, notification.reference, this.options))
+          throw new Unfit('the bank has another account under this reference', true);
+        return payments.apply(paymentId, {}, choose(true), loaded);
+      });
+    if (type === 'held' && recorded.state.status === 'PROCESSING') await pending.held(paymentId);
     if (type === 'prenote' && recorded.state.status === 'QUEUED')
-      await this.options.pending.lookAgain(paymentId);
+      await pending.lookAgain(paymentId);
     // After the payment: a crash in between leaves the notification, which is recorded again.
-    const { contacts } = this.options;
     const { state } = recorded;
     if (notification.correction !== null)
       await contacts.noteCorrection(state, notification.correction);
@@ -208,7 +226,7 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
 /**
  * The bank moves, or holds, another payment under this reference: the log was restored, and a client has created a lost payment
  * again, under its key, with another amount. This one was not executed, and staff must look at both. A rejection is
- * recorded: under the reference nothing is executed, whatever the amount. So is a correction, which is about the account.
+ * recorded: under the reference nothing is executed, whatever the amount. So is a correction of the same account.
  * @throws Unfit
  */
 function checkAmount({ type, sentAmountMinor }: Readable, payment: Payment): void {

@@ -227,7 +227,12 @@ interface NotificationRow {
 /** What only some types of notifications have. */
 type Detail = Pick<
   BankNotification,
-  'rejection' | 'correction' | 'returnReference' | 'returnedAmount' | 'sentAmountMinor'
+  | 'rejection'
+  | 'correction'
+  | 'returnReference'
+  | 'returnedAmount'
+  | 'sentAmountMinor'
+  | 'recordedAt'
 >;
 
 /** A replacer: PostgreSQL's jsonb refuses NUL and halves of surrogate pairs. */
@@ -235,15 +240,14 @@ function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
 }
 
-function detailOf({
-  rejection,
-  correction,
-  returnReference,
-  returnedAmount,
-  sentAmountMinor,
-}: Detail): string | null {
-  const detail = { rejection, correction, returnReference, returnedAmount, sentAmountMinor };
-  const given = Object.entries(detail).filter(([, value]) => value !== null);
+function detailOf(notification: Detail): string | null {
+  const { rejection, correction, returnReference, returnedAmount } = notification;
+  const { sentAmountMinor, recordedAt } = notification;
+  const detail = {
+    ...{ rejection, correction, returnReference, returnedAmount },
+    ...{ sentAmountMinor, recordedAt },
+  };
+  const given = Object.entries(detail).filter(([, value]) => value != null);
   return given.length === 0 ? null : JSON.stringify(Object.fromEntries(given), storable);
 }
 
@@ -252,10 +256,10 @@ function notificationOf(row: NotificationRow): BankNotification {
   const { rejection = null, correction = null } = row.detail ?? {};
   const { returnReference = null, returnedAmount = null } = row.detail ?? {};
   // Older releases store none.
-  const { sentAmountMinor = null } = row.detail ?? {};
+  const { sentAmountMinor = null, recordedAt = null } = row.detail ?? {};
   return {
     ...{ sequence, reference, type, returnReasonCode, returnReference, returnedAmount },
-    ...{ sentAmountMinor, rejection, correction, at: at.toISOString() },
+    ...{ sentAmountMinor, recordedAt, rejection, correction, at: at.toISOString() },
   };
 }
 

@@ -173,6 +173,7 @@ export class RailExecutor {
           banks,
           payments,
           contacts,
+          keyring,
           execution,
           pending,
           pool,

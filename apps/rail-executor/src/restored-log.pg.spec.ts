@@ -11,6 +11,7 @@ import type { Review } from './review/review.js';
 import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { dumpOf } from './testing/restored-database.js';
+import { historyIn, restoredWith } from './testing/restored-log.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const completed = ['Queued', 'Processing', 'Completed'];
@@ -50,20 +51,8 @@ async function executedAndRestored(rail: PaymentRail, amountMinor?: number) {
 }
 
 /** A log in which it is queued. */
-async function restored({ paymentId }: QueuedMessage, amountMinor?: number): Promise<EventStore> {
-  const store = memoryEventStore();
-  const streamId = world.streamIdOf(paymentId);
-  const [queued] = await world.store.readStream(streamId);
-  if (queued === undefined) throw new Error('it was not queued');
-  const data = amountMinor === undefined ? queued.data : { ...queued.data, amountMinor };
-  await store.append(streamId, 'noStream', [{ ...queued, data }]);
-  return store;
-}
-
-async function historyIn(store: EventStore, { paymentId }: QueuedMessage): Promise<string[]> {
-  const events = await store.readStream(world.streamIdOf(paymentId));
-  return events.map(({ type }) => type.replace(/^Payment/, ''));
-}
+const restored = (message: QueuedMessage, amountMinor?: number): Promise<EventStore> =>
+  restoredWith(world, message, amountMinor === undefined ? {} : { amountMinor });
 
 const ends: readonly [string, Partial<RailExecutorOptions>, number][] = [
   [
@@ -97,7 +86,7 @@ it.each(transfers.flatMap((transfer) => ends.map((end) => [...transfer, ...end] 
     }
     await formats.exchangeFiles();
     await settle(executor);
-    expect(await historyIn(store, message)).toEqual(completed);
+    expect(await historyIn(world, store, message)).toEqual(completed);
     expect(await formats.executions()).toBe(1);
   },
 );
@@ -121,7 +110,7 @@ it.each<readonly [string, Partial<RailExecutorOptions>]>([
     await handle(executor, message);
     await formats.exchangeFiles();
     await settle(executor);
-    expect(await historyIn(store, message)).toEqual(['Queued', 'Blocked']);
+    expect(await historyIn(world, store, message)).toEqual(['Queued', 'Blocked']);
     const [, blocked] = await store.readStream(world.streamIdOf(message.paymentId));
     expect(blocked?.data).toMatchObject({
       reasons: [expect.stringContaining('over 12345 cents, here 11111') as string],
@@ -145,7 +134,11 @@ it.each(['ACH', 'RTP'] as const)(
       await world.timePasses(message.paymentId);
       await settle(executor);
     }
-    expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+    expect(await historyIn(world, store, message)).toEqual([
+      'Queued',
+      'Processing',
+      'FailedInFlight',
+    ]);
     expect(await formats.executions()).toBe(1);
     expect(world.logger.lines.join()).toContain('"sentMinor":12345,"amountMinor":11111');
   },
@@ -175,7 +168,11 @@ it.each([
       await world.makeNotificationsDue();
       await settle(executor);
     }
-    expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+    expect(await historyIn(world, store, message)).toEqual([
+      'Queued',
+      'Processing',
+      'FailedInFlight',
+    ]);
     expect(await formats.executions()).toBe(1);
     const { rows } = await world.pool.query('SELECT type, reason FROM rail_notifications');
     expect(rows).toEqual([
@@ -201,7 +198,11 @@ it('a simulated bank that has executed another amount does not complete the paym
     await world.timePasses(message.paymentId);
     await world.pool.query("UPDATE rail_notified_references SET since = now() - interval '1 hour'");
   }
-  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  expect(await historyIn(world, store, message)).toEqual([
+    'Queued',
+    'Processing',
+    'FailedInFlight',
+  ]);
   expect(await world.executions()).toBe(1);
   expect(world.logger.lines.join()).toContain('"sentMinor":12345,"amountMinor":11111');
   expect(await world.count('rail_notifications')).toBe(1);
@@ -216,13 +217,17 @@ it('a payment whose earlier one a bank held, and has executed with another amoun
   const executor = world.executor({ banks: formats.banks, store, config });
   await handle(executor, message);
   await settle(executor);
-  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing']);
+  expect(await historyIn(world, store, message)).toEqual(['Queued', 'Processing']);
   await world.pool.query("UPDATE iso_transfers SET state = 'accepted'");
   for (let times = 1; times <= 2; times += 1) {
     await world.timePasses(message.paymentId);
     await settle(executor);
   }
-  expect(await historyIn(store, message)).toEqual(['Queued', 'Processing', 'FailedInFlight']);
+  expect(await historyIn(world, store, message)).toEqual([
+    'Queued',
+    'Processing',
+    'FailedInFlight',
+  ]);
 });
 
 it.each(
@@ -258,7 +263,7 @@ it.each(
     const executor = world.executor({ banks: formats.banks, store });
     await handle(executor, message);
     await settle(executor);
-    expect(await historyIn(store, message)).toEqual([...completed, 'Returned']);
+    expect(await historyIn(world, store, message)).toEqual([...completed, 'Returned']);
     expect(await formats.executions()).toBe(1);
   },
 );
@@ -283,11 +288,11 @@ it.each(['waiting', 'voided'])(
     const { message, store } = await submittedAndRestored(11_111, status);
     const executor = world.executor({ banks: formats.banks, store });
     await handle(executor, message);
-    expect(await historyIn(store, message)).toEqual(['Queued', 'Failed']);
+    expect(await historyIn(world, store, message)).toEqual(['Queued', 'Failed']);
     expect(await entryStatus()).toBe('voided');
     await formats.exchangeFiles();
     await settle(executor);
-    expect(await historyIn(store, message)).toEqual(['Queued', 'Failed']);
+    expect(await historyIn(world, store, message)).toEqual(['Queued', 'Failed']);
     expect(await formats.executions()).toBe(0);
     expect(await world.pending(message.paymentId)).toBeNull();
   },
@@ -302,7 +307,7 @@ it.each([
   await openFor('collection');
   const { message, store } = await submittedAndRestored(amount, status);
   await handle(world.executor({ banks: formats.banks, store }), message);
-  expect(await historyIn(store, message)).toEqual(['Queued', 'Blocked']);
+  expect(await historyIn(world, store, message)).toEqual(['Queued', 'Blocked']);
   const [, blocked] = await store.readStream(world.streamIdOf(message.paymentId));
   expect(blocked?.data).toMatchObject({
     rules: ['COLLECTION_SENT_BEFORE'],
@@ -336,7 +341,7 @@ it.each<readonly [string, Review['of']]>([
     const executor = world.executor({ banks, store, review: { of }, clock });
     await handle(executor, message);
     await settle(executor);
-    expect(await historyIn(store, message)).toEqual(completed);
+    expect(await historyIn(world, store, message)).toEqual(completed);
     expect(await formats.executions()).toBe(1);
     expect(await world.executions()).toBe(0);
   },
@@ -350,5 +355,5 @@ it('a collection with another sum, whose entry a replica has as waiting, does no
   expect(await formats.executions()).toBe(1);
   await failOver();
   await handle(world.executor({ banks: formats.banks, store }), message);
-  expect(await historyIn(store, message)).toEqual(['Queued']);
+  expect(await historyIn(world, store, message)).toEqual(['Queued']);
 });

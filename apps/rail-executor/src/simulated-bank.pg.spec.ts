@@ -34,6 +34,7 @@ async function openBank(rail: IsoRail) {
     connection: {
       ...connection,
       submit: (one: TransferInstruction) => connection.submit(onRail(one)),
+      isSame: async (one: TransferInstruction) => (await connection.isSame?.(onRail(one))) ?? null,
     },
     async close() {
       await connection.close();

@@ -27,9 +27,11 @@ import {
   transferAmountMinor,
   unreachable,
 } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import type { Banks } from './banks.js';
+import { isOtherTransfer } from './other-transfer.js';
 import { jittered } from './pending-statements.js';
 import type { Backoff, PendingTransfers, Sealed } from './pending-transfers.js';
 import { transferOf } from './transfer-of.js';
@@ -37,6 +39,7 @@ import { transferOf } from './transfer-of.js';
 export interface TransferOutcomeOptions {
   readonly payments: TransferStream;
   readonly banks: Banks;
+  readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   /** Tells staff that the bank still holds a payment, or never said what became of it. Safe to repeat. */
   readonly tellStaff: (paymentId: string, kind: 'held' | 'unanswered') => Promise<void>;
@@ -242,8 +245,8 @@ export class TransferOutcome {
 
   /**
    * Whether what the bank has accepted is another transfer, by its answer or by the records of the connection: the log was
-   * restored, and a client has created a lost payment again, under its key, with another amount. That one was not executed,
-   * and staff must look at both. What the bank reports by itself is checked by NotificationRecorder.
+   * restored, and a client has created a lost payment again, under its key, with another amount or account. That one was not
+   * executed, and staff must look at both. What the bank reports by itself is checked by NotificationRecorder.
    */
   private async isAnother(
     current: LoadedTransfer,
@@ -254,10 +257,19 @@ export class TransferOutcome {
     const sentMinor =
       sentAmountMinor ?? (await this.bankOf(current).recordOf?.(reference))?.amountMinor ?? null;
     const amountMinor = transferAmountMinor(current.state);
-    if (sentMinor === null || sentMinor === amountMinor) return false;
-    const facts = { paymentId, reference, sentMinor, amountMinor };
-    this.options.logger.error(facts, 'the bank has executed another amount under this reference');
-    return true;
+    const { logger } = this.options;
+    if (sentMinor !== null && sentMinor !== amountMinor) {
+      const facts = { paymentId, reference, sentMinor, amountMinor };
+      logger.error(facts, 'the bank has executed another amount under this reference');
+      return true;
+    }
+    const isOther = await isOtherTransfer(current, reference, this.options);
+    if (isOther)
+      logger.error(
+        { paymentId, reference },
+        'the bank has executed a transfer with another account under this reference',
+      );
+    return isOther;
   }
 
   private proves(evidence: Evidence, claimed: LoadedTransfer, sealed: Sealed): boolean {

@@ -196,6 +196,11 @@ export interface BankNotification {
    * with another amount. Null where it is not known.
    */
   readonly sentAmountMinor: number | null;
+  /**
+   * When the connection recorded the transfer, ISO 8601. It is before the claim of its payment if the log was restored, and a client
+   * has created a lost payment again. Absent or null where it is not known.
+   */
+  readonly recordedAt?: string | null | undefined;
   /** Of a correction; otherwise null. */
   readonly correction: BankCorrection | null;
   /** ISO 8601 with milliseconds. */
@@ -265,6 +270,12 @@ export interface BankConnection extends Bank {
   hasRecordOf?(reference: string): Promise<boolean>;
   /** What they say of it; null without a record. Absent as `hasRecordOf`. */
   recordOf?(reference: string): Promise<TransferRecord | null>;
+  /**
+   * Whether the transfer of this reference moves the same amount, to or from the same account of the contact, by the connection's
+   * own records. The rail, the originator and the contact's ID may differ. Null when the records do not tell. Absent as
+   * `hasRecordOf`.
+   */
+  isSame?(instruction: TransferInstruction): Promise<boolean | null>;
   close(): Promise<void>;
 }
 

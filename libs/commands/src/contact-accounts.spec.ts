@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { correctionPlace } from '@pis/bank-rails';
 import { payment as payments, type PaymentCommand, type Refusal } from '@pis/domain';
 import { repository } from '@pis/event-store';
@@ -50,7 +51,14 @@ async function correctedContact(before: (change: () => Promise<unknown>) => Prom
     const account = (await world.contactState(contactId))?.bankAccount;
     return account && (await openBankAccount(keyring, account, owner)).achAccountNumber;
   };
-  return { apply, number };
+  /** As an earlier contact had it, which the log has lost. */
+  const reportOfAnother = async () => {
+    const another = ownerOf.contact(randomUUID());
+    const lost = await keyring.seal(another, data, correctionPlace('first', 'r'));
+    await reports.noteCorrection(state, { changeCode: 'C02', corrected: lost });
+  };
+  const find = () => accounts.find(organizationId, contactId).then(unrefused);
+  return { apply, find, number, reportOfAnother };
 }
 
 describe('Applying the correction of an account', () => {
@@ -64,5 +72,12 @@ describe('Applying the correction of an account', () => {
     const { apply, number } = await correctedContact((change) => change());
     expect(await apply()).toEqual({ refused: 'CORRECTION_NOT_FOUND' });
     expect(await number()).toBe(entered.achAccountNumber);
+  });
+
+  it('shows a correction that was sealed for an earlier contact without its numbers', async () => {
+    const { find, reportOfAnother } = await correctedContact(() => Promise.resolve());
+    await reportOfAnother();
+    const { correction } = await find();
+    expect(correction).toMatchObject({ changeCode: 'C02', corrected: null, isApplicable: false });
   });
 });

@@ -14,7 +14,14 @@ import {
   type ReportedCorrection,
 } from '@pis/domain';
 import { type CommandContext, repository } from '@pis/event-store';
-import { KeyDestroyed, type Keyring, maskNumber, openBankAccount, ownerOf } from '@pis/keyring';
+import {
+  CannotOpen,
+  KeyDestroyed,
+  type Keyring,
+  maskNumber,
+  openBankAccount,
+  ownerOf,
+} from '@pis/keyring';
 import type { ContactDirectory, ContactUpdateRefusal } from './contact-directory.js';
 import {
   type InvalidRequest,
@@ -155,7 +162,10 @@ export class ContactAccounts {
     };
   }
 
-  /** The full numbers. Null when they cannot be read: the contact is being erased, or its connection is unknown. */
+  /**
+   * The full numbers. Null when they cannot be read: the contact is being erased, its connection is unknown, or the bank said
+   * them of an earlier contact with this account, which the log has lost.
+   */
   private async opened(
     contactId: string,
     { paymentId, corrected }: ReportedCorrection,
@@ -169,7 +179,7 @@ export class ContactAccounts {
       const text = await this.keyring.open(corrected, ownerOf.contact(contactId), place);
       return JSON.parse(text) as CorrectedData;
     } catch (error) {
-      if (error instanceof KeyDestroyed) return null;
+      if (error instanceof KeyDestroyed || error instanceof CannotOpen) return null;
       throw error;
     }
   }

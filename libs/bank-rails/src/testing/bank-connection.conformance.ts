@@ -81,6 +81,20 @@ function submissionConformance(bank: () => BankUnderTest): void {
     expect((await connection().hasRecordOf?.(other.reference)) ?? false).toBe(false);
   });
 
+  it('knows a transfer again by its amount and accounts, if it keeps records', async () => {
+    const instruction = instructionEnding('4321');
+    const isSame = async (changes: Partial<TransferInstruction>) =>
+      connection().isSame?.({ ...instruction, ...changes });
+    expect((await isSame({})) ?? null).toBeNull();
+    await submitted(bank(), instruction);
+    expect((await isSame({})) ?? true).toBe(true);
+    // Of a contact that was lost and created again.
+    expect((await isSame({ contactId: instruction.originatorId })) ?? true).toBe(true);
+    expect((await isSame({ amountMinor: instruction.amountMinor + 1 })) ?? false).toBe(false);
+    const contactAccount = { ...instruction.contactAccount, achAccountNumber: '77770001' };
+    expect((await isSame({ contactAccount })) ?? false).toBe(false);
+  });
+
   it('refuses a reference that comes with another amount', async () => {
     const instruction = instructionEnding('4321');
     await connection().submit(instruction);

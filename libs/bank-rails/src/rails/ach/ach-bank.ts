@@ -136,6 +136,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
     hasRecordOf: (reference) => bank.hasRecordOf(reference),
     recordOf: (reference) => bank.recordOf(reference),
+    isSame: (instruction) => bank.isSame(instruction),
     close: () => bank.close(),
   };
 }
@@ -241,6 +242,16 @@ class NachaBank implements AchBank {
   async recordOf(reference: string): Promise<TransferRecord | null> {
     const entry = await this.ownEntry(reference);
     return entry === null ? null : { amountMinor: entry.amountMinor, status: entry.status };
+  }
+
+  /** A client that has lost its contact, too, creates it again under another ID. */
+  async isSame(instruction: TransferInstruction): Promise<boolean | null> {
+    const sent = await guarded(() => this.submissions.termsOf(instruction.reference));
+    if (sent === null) return null;
+    const { subType } = instruction.contactAccount;
+    const account = { ...receiverOf(instruction), subType };
+    const terms = { ...instruction, contactId: sent.contactId };
+    return sent.termsMac === termsMac(this.options.keyring, terms, account);
   }
 
   async inquire(reference: string): Promise<InquiryResult> {

@@ -84,7 +84,7 @@ export async function unreported(
     ]);
   };
   const said = new Set<string>();
-  for (const row of rows) said.add(await keyOf(notificationOf(row, null)));
+  for (const row of rows) said.add(await keyOf(notificationOf(row, undefined)));
   const news: AchReport[] = [];
   for (const report of reports) if (!said.has(await keyOf(report))) news.push(report);
   return news;
@@ -123,33 +123,44 @@ export async function readReports(
              FROM ach_feed WHERE bank = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
     values: [bank, after === feedBeginning ? '0' : after, Math.min(max, notificationsMax)],
   });
-  const amounts = await amountsOf(pool, bank, rows);
+  const sent = await sentOf(pool, bank, rows);
   return {
-    notifications: rows.map((row) => notificationOf(row, amounts.get(row.reference) ?? null)),
+    notifications: rows.map((row) => notificationOf(row, sent.get(row.reference))),
     cursor: rows.at(-1)?.sequence ?? after,
   };
 }
 
+interface SentEntry {
+  /** Minor units. */
+  readonly amountMinor: number;
+  readonly recordedAt: Date;
+}
+
 /**
- * Of the entries, minor units. They never change. A statement of its own: as a join, a plan of the empty tables could read
- * all entries for each report.
+ * Of the entries. It never changes. A statement of its own: as a join, a plan of the empty tables could read all entries for
+ * each report.
  */
-async function amountsOf(
+async function sentOf(
   pool: pg.Pool,
   bank: string,
   reports: readonly FeedRow[],
-): Promise<ReadonlyMap<string, number>> {
+): Promise<ReadonlyMap<string, SentEntry>> {
   if (reports.length === 0) return new Map();
-  const { rows } = await pool.query<{ reference: string; amount: string }>({
-    name: 'ach-feed-amounts',
-    text: `SELECT reference, amount_minor AS amount FROM ach_entries
+  const { rows } = await pool.query<{ reference: string; amount: string; recorded_at: Date }>({
+    name: 'ach-feed-sent',
+    text: `SELECT reference, amount_minor AS amount, submitted_at AS recorded_at FROM ach_entries
             WHERE reference = ANY ($2::text[]) AND bank = $1 AND amount_minor IS NOT NULL`,
     values: [bank, reports.map(({ reference }) => reference)],
   });
-  return new Map(rows.map(({ reference, amount }) => [reference, Number(amount)]));
+  return new Map(
+    rows.map(({ reference, amount, recorded_at: recordedAt }) => [
+      reference,
+      { amountMinor: Number(amount), recordedAt },
+    ]),
+  );
 }
 
-function notificationOf(row: FeedRow, sentAmountMinor: number | null): BankNotification {
+function notificationOf(row: FeedRow, sent: SentEntry | undefined): BankNotification {
   const { change_code: changeCode, corrected } = row;
   return {
     sequence: row.sequence,
@@ -159,7 +170,8 @@ function notificationOf(row: FeedRow, sentAmountMinor: number | null): BankNotif
     returnReference: row.return_reference,
     // An entry is returned whole.
     returnedAmount: null,
-    sentAmountMinor,
+    sentAmountMinor: sent?.amountMinor ?? null,
+    recordedAt: sent?.recordedAt.toISOString() ?? null,
     rejection: row.rejection,
     correction: changeCode === null || corrected === null ? null : { changeCode, corrected },
     at: row.at.toISOString(),

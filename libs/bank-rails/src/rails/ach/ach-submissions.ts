@@ -86,6 +86,20 @@ export class AchSubmissions {
     return rows[0] === undefined ? null : entryOf(rows[0]);
   }
 
+  /** What tells its transfer from others; null without one. */
+  async termsOf(
+    reference: string,
+  ): Promise<{ readonly contactId: string; readonly termsMac: string } | null> {
+    const { rows } = await this.pool.query<{ contact_id: string; terms_mac: string }>({
+      name: 'ach-entry-terms',
+      text: `SELECT contact_id, terms_mac FROM ach_entries
+              WHERE reference = $1 AND bank = $2 AND terms_mac IS NOT NULL`,
+      values: [reference, this.bank],
+    });
+    const [row] = rows;
+    return row === undefined ? null : { contactId: row.contact_id, termsMac: row.terms_mac };
+  }
+
   /**
    * Voids what is in no file, also before it comes.
    * @returns the entry as it is then: still 'waiting' while the database may lack its file

@@ -66,17 +66,32 @@ export function isSameTransfer(
   instruction: TransferInstruction,
   profile: IsoRailProfile,
 ): boolean {
-  const { contactAccount, originatorAccount } = instruction;
-  const creditorAgent = agentOf(contactAccount, profile);
   return (
     message.endToEndId === instruction.reference &&
     message.amountMinor === instruction.amountMinor &&
     message.currencyCode === instruction.currencyCode &&
-    message.debtorAccount === originatorAccount.achAccountNumber &&
-    message.creditorAccount === contactAccount.achAccountNumber &&
-    message.creditorAgent.routingNumber === creditorAgent.routingNumber &&
-    message.creditorAgent.bic === creditorAgent.bic
+    message.debtorAccount === instruction.originatorAccount.achAccountNumber &&
+    isToSameAccount(message, instruction, profile)
   );
+}
+
+/** Whether the message pays the account of the instruction. */
+export function isToSameAccount(
+  message: CreditTransfer,
+  { contactAccount }: TransferInstruction,
+  profile: IsoRailProfile,
+): boolean {
+  const { routingNumber, bic } = agentOf(contactAccount, profile);
+  return (
+    message.creditorAccount === contactAccount.achAccountNumber &&
+    message.creditorAgent.routingNumber === routingNumber &&
+    wholeBic(message.creditorAgent.bic) === wholeBic(bic)
+  );
+}
+
+/** A BIC of eight characters names the head office, as one with XXX does. */
+function wholeBic(bic: string | null): string | null {
+  return bic?.length === 8 ? `${bic}XXX` : bic;
 }
 
 /** Only the name by which the rail knows a bank. */

@@ -70,7 +70,11 @@ describe.each(isoRails)('isoBank on %s', (rail) => {
   bankConnectionConformance(`ISO 20022 messages of ${rail}`, () => {
     const connection = world(rail).connect();
     return Promise.resolve({
-      connection: { ...connection, submit: (one) => connection.submit(onRail(rail, one)) },
+      connection: {
+        ...connection,
+        submit: (one) => connection.submit(onRail(rail, one)),
+        isSame: async (one) => (await connection.isSame?.(onRail(rail, one))) ?? null,
+      },
       close: () => Promise.resolve(),
     });
   });

@@ -28,8 +28,8 @@ import type { FileArchive, SealedFile } from '../../connections/file-archive.js'
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 import { stopwatch } from '../../stopwatch.js';
-import { agentFor, creditTransferOf, isSameTransfer } from './credit-transfer.js';
-import { instructedAgentOf, transferSegments } from './iso-copies.js';
+import { agentFor, creditTransferOf, isSameTransfer, isToSameAccount } from './credit-transfer.js';
+import { bytesUnlessLost, instructedAgentOf, transferSegments } from './iso-copies.js';
 import {
   answerAbout,
   type IsoAnswer,
@@ -53,7 +53,7 @@ import {
   voidedRow,
 } from './iso-outcome.js';
 import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
-import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
+import { type CreditTransfer, type IsoMessage, type IsoRail, isoRails } from './messages.js';
 import { identityProblem, type IsoIdentity, type IsoRailProfile } from './profile.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
@@ -101,6 +101,7 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     queued: (references) => Promise.resolve(bank.queued(references)),
     hasRecordOf: async (reference) => (await bank.transfers.find(reference)) !== null,
     recordOf: async (reference) => recordIn(await bank.transfers.find(reference)),
+    isSame: (instruction) => bank.isSame(instruction),
     close: () => options.transport.close(),
   };
 }
@@ -304,22 +305,37 @@ class IsoBank {
     transfer: IsoTransfer,
     instruction: TransferInstruction,
   ): Promise<Uint8Array | null> {
-    const { fileId, details } = transfer;
+    const { fileId, details, state } = transfer;
     if (fileId === null || details === null) return null;
+    const message = await this.sentMessage(transfer);
     const isSame =
       details.rail === instruction.rail &&
       details.amountMinor === instruction.amountMinor &&
-      details.currencyCode === instruction.currencyCode;
+      details.currencyCode === instruction.currencyCode &&
+      (message === null || isSameTransfer(message, instruction, profileOf(details.rail)));
     if (!isSame) throw new BankRefused('the reference belongs to another transfer');
-    if (transfer.state !== 'sending') return null;
-    const xml = await this.options.archive.bytes(fileId);
-    const { message } = readIsoMessage(xml);
-    if (
-      message.type !== 'pacs.008' ||
-      !isSameTransfer(message, instruction, profileOf(details.rail))
-    )
-      throw new BankRefused('the reference belongs to another transfer');
-    return xml;
+    return state === 'sending' ? this.options.archive.bytes(fileId) : null;
+  }
+
+  /** Whatever its rail and the account of the originator: a lost payment that is created again may have others. */
+  async isSame(instruction: TransferInstruction): Promise<boolean | null> {
+    const transfer = await this.transfers.find(instruction.reference);
+    if (transfer === null) return null;
+    const message = await this.sentMessage(transfer);
+    if (message === null) return null;
+    const { rail, amountMinor, currencyCode } = detailsOf(transfer);
+    return (
+      amountMinor === instruction.amountMinor &&
+      currencyCode === instruction.currencyCode &&
+      isToSameAccount(message, instruction, profileOf(rail))
+    );
+  }
+
+  /** Null when its copy is lost, or there was none. */
+  private async sentMessage({ fileId }: IsoTransfer): Promise<CreditTransfer | null> {
+    const xml = fileId === null ? null : await bytesUnlessLost(this.options.archive, fileId);
+    const message = xml === null ? null : readIsoMessage(xml).message;
+    return message?.type === 'pacs.008' ? message : null;
   }
 
   private async cancel(transfer: IsoTransfer): Promise<VoidResult> {

@@ -52,17 +52,25 @@ export async function instructedAgentOf(
   { fileId }: IsoTransfer,
   archive: FileArchive,
 ): Promise<IsoAgent> {
-  const unclear = 'the archive has no message from which to ask about the transfer';
-  if (fileId === null) throw new BankAnswerUnclear(unclear);
+  const xml = fileId === null ? null : await bytesUnlessLost(archive, fileId);
+  const message = xml === null ? null : readIsoMessage(xml).message;
+  if (message?.type === 'pacs.008') return message.instructedAgent;
+  throw new BankAnswerUnclear('the archive has no message from which to ask about the transfer');
+}
+
+/** Null when they were erased or altered. */
+export async function bytesUnlessLost(
+  archive: Pick<FileArchive, 'bytes'>,
+  fileId: string,
+): Promise<Uint8Array | null> {
   try {
-    const { message } = readIsoMessage(await archive.bytes(fileId));
-    if (message.type === 'pacs.008') return message.instructedAgent;
-  } catch (cause) {
+    return await archive.bytes(fileId);
+  } catch (error) {
     const isLost =
-      cause instanceof ArchiveErased ||
-      cause instanceof ArchiveAltered ||
-      cause instanceof CannotOpen;
-    throw isLost ? new BankAnswerUnclear(unclear, { cause }) : cause;
+      error instanceof ArchiveErased ||
+      error instanceof ArchiveAltered ||
+      error instanceof CannotOpen;
+    if (isLost) return null;
+    throw error;
   }
-  throw new BankAnswerUnclear(unclear);
 }

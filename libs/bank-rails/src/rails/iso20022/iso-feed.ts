@@ -286,7 +286,7 @@ interface Particulars {
 
 function notification(
   { sequence, at }: Report,
-  { reference, details }: Pick<IsoTransfer, 'reference' | 'details'>,
+  { reference, details, recordedAt }: Pick<IsoTransfer, 'reference' | 'details' | 'recordedAt'>,
   type: BankNotification['type'],
   { returnReasonCode = null, returnReference, returnedAmount, rejection }: Particulars = {},
 ): BankNotification {
@@ -295,6 +295,7 @@ function notification(
     returnReference: returnReference ?? null,
     returnedAmount: returnedAmount ?? null,
     sentAmountMinor: details?.amountMinor ?? null,
+    recordedAt: recordedAt?.toISOString() ?? null,
     rejection: rejection ?? null,
     correction: null,
   };

@@ -3,7 +3,7 @@ import { keepingFiles } from '../../connections/archive-table.js';
 import { isPausedSql } from '../../connections/connection-pauses.js';
 
 export const columns =
-  'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends';
+  'reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends, created_at';
 
 /**
  * In one order, so that two processes that add the same rows cannot deadlock. What is about to be sent gets no row while the

@@ -47,6 +47,8 @@ export interface IsoTransfer {
   readonly fileId: string | null;
   /** How often it may have been sent: counted before each time. */
   readonly sends: number;
+  /** Absent before it is stored. */
+  readonly recordedAt?: Date;
 }
 
 interface Row {
@@ -59,6 +61,7 @@ interface Row {
   readonly uetr: string | null;
   readonly file_id: string | null;
   readonly sends: number;
+  readonly created_at: Date;
 }
 
 /** Rows that are deleted in one statement. */
@@ -326,7 +329,10 @@ function jsonOf(value: unknown): string | null {
 function transferOf(row: Row): IsoTransfer {
   const { reference, state, rejection, details, uetr, sends } = row;
   const { message_id: messageId, instruction_id: instructionId, file_id: fileId } = row;
-  return { reference, state, rejection, details, uetr, messageId, instructionId, fileId, sends };
+  return {
+    ...{ reference, state, rejection, details, uetr, messageId, instructionId, fileId, sends },
+    recordedAt: row.created_at,
+  };
 }
 
 /**
