@@ -89,8 +89,9 @@ const statusOf = async (paymentId: string) =>
 
 const onItsWay = /the payment may still reach the bank until \S+Z: ask the bank after that time/;
 
+const over = 2 * inFlightMaxMs + minuteMs;
+
 describe('a payment that may still be on its way', () => {
-  const over = 2 * inFlightMaxMs + minuteMs;
   const notOver = 2 * inFlightMaxMs - minuteMs;
 
   it.each<[string, Given]>([
@@ -164,23 +165,30 @@ describe('a payment that may still be on its way', () => {
   });
 });
 
-describe('a payment that is settled as executed', () => {
-  const sentAs: Record<'RTP' | 'ACH', (paymentId: string, amountMinor: number | null) => unknown> =
-    {
-      RTP: (paymentId, amountMinor) =>
-        pool.query(
-          `INSERT INTO iso_transfers (connection, reference, state, details, uetr)
-         VALUES ('bank', $1, 'received', $2, $3)`,
-          [railReferenceOf(paymentId), amountMinor === null ? null : { amountMinor }, randomUUID()],
-        ),
-      ACH: (paymentId, amountMinor) =>
-        pool.query(
-          `INSERT INTO ach_entries (reference, bank, status, payment_id, amount_minor, submitted_at)
-         VALUES ($1, 'bank', 'filed', $2, $3, now())`,
-          [railReferenceOf(paymentId), paymentId, amountMinor],
-        ),
-    };
+/** What the connection has under its reference. */
+const sentAs: Record<
+  'RTP' | 'ACH',
+  (paymentId: string, amountMinor: number | null, state?: string) => unknown
+> = {
+  RTP: (paymentId, amountMinor, state = 'received') =>
+    pool.query(
+      `INSERT INTO iso_transfers (connection, reference, state, details, uetr)
+       VALUES ('bank', $1, $4, $2, $3)`,
+      [
+        railReferenceOf(paymentId),
+        amountMinor === null ? null : { amountMinor },
+        ...[randomUUID(), state],
+      ],
+    ),
+  ACH: (paymentId, amountMinor, status = 'filed') =>
+    pool.query(
+      `INSERT INTO ach_entries (reference, bank, status, payment_id, amount_minor, submitted_at)
+       VALUES ($1, 'bank', $4, $2, $3, now())`,
+      [railReferenceOf(paymentId), paymentId, amountMinor, status],
+    ),
+};
 
+describe('a payment that is settled as executed', () => {
   it.each(['RTP', 'ACH'] as const)(
     'is refused over %s when another amount was sent under its reference, and nothing is written',
     async (rail) => {
@@ -192,10 +200,7 @@ describe('a payment that is settled as executed', () => {
         'the bank was sent 4711 under this reference, and the payment has 125000 (minor units)',
       );
       expect(await statusOf(paymentId)).toBe('FAILED_IN_FLIGHT');
-      const { rows } = await pool.query(
-        'SELECT status FROM ach_entries UNION ALL SELECT state FROM iso_transfers',
-      );
-      expect(rows).toEqual([{ status: rail === 'ACH' ? 'filed' : 'received' }]);
+      expect(await rowStates()).toEqual([rail === 'ACH' ? 'filed' : 'received']);
       await pool.query('DELETE FROM iso_transfers');
     },
   );
@@ -212,6 +217,39 @@ describe('a payment that is settled as executed', () => {
     await pool.query('DELETE FROM iso_transfers');
   });
 });
+
+describe('a payment whose reference the bank has with another amount', () => {
+  it.each([
+    ['RTP', 'FAILED_IN_FLIGHT', 'FAILED_IN_FLIGHT'],
+    ['ACH', 'FAILED_IN_FLIGHT', 'FAILED_IN_FLIGHT'],
+    ['ACH', 'PROCESSING', 'FAILED'],
+  ] as const)(
+    'is settled as never sent over %s when it is %s, and the record of the earlier one stays',
+    async (rail, status, settled) => {
+      const paymentId = await given({ rail, status, sentAgoMs: over, pausedAgoMs: over });
+      await sentAs[rail](paymentId, 4_711, 'accepted');
+      expect(await settle(paymentId, 'never-sent')).toMatchObject({ status: settled });
+      expect(await rowStates()).toEqual(['accepted']);
+      await pool.query('DELETE FROM iso_transfers');
+    },
+  );
+
+  it('is not settled as never sent when the amounts are the same', async () => {
+    const paymentId = await given({ rail: 'ACH', status: 'FAILED_IN_FLIGHT', sentAgoMs: over });
+    await sentAs.ACH(paymentId, 125_000, 'accepted');
+    await expect(settle(paymentId, 'never-sent')).rejects.toThrow(
+      "the bank has answered for this payment: its row is 'accepted'",
+    );
+    expect(await statusOf(paymentId)).toBe('FAILED_IN_FLIGHT');
+  });
+});
+
+async function rowStates(): Promise<string[]> {
+  const { rows } = await pool.query<{ status: string }>(
+    'SELECT status FROM ach_entries UNION ALL SELECT state FROM iso_transfers',
+  );
+  return rows.map(({ status }) => status);
+}
 
 describe('the connection of a payment that names none', () => {
   it('must be given, and nothing is written without it', async () => {

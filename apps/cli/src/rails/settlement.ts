@@ -111,10 +111,11 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
     await requirePause(pool, connection);
   if (order.as === 'never-sent' && planned.length > 0)
     await requireArrived(pool, state, { connection, reference }, stores.termsOf);
-  if (order.as === 'executed' && planned.length > 0)
-    await requireSameAmount(pool, state, { connection, reference });
   const { as, traceNumber = null } = order;
-  await settleRow(pool, transfer, { connection, reference, as, traceNumber });
+  const other = await otherAmount(pool, state, { connection, reference });
+  if (as === 'executed' && planned.length > 0 && other !== null) throw new CommandFailed(other);
+  const finding = { connection, reference, as, traceNumber, isOther: other !== null };
+  await settleRow(pool, transfer, finding);
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
   const settled = await payments.apply(state.paymentId, cause, (current) =>
     commandsFor(current, order.as, claim),
@@ -164,20 +165,18 @@ async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
 }
 
 /**
- * After the log was restored, a client may have created a lost payment again with another amount. The bank has executed the
- * earlier one: COMPLETED would be said of an amount that was never moved. @throws CommandFailed
+ * After the log was restored, a client may have created a lost payment again with another amount. The bank has the earlier one:
+ * COMPLETED would be said of an amount that was never moved. Both amounts in words, or null where they are the same or unknown.
  */
-async function requireSameAmount(
+async function otherAmount(
   pool: pg.Pool,
   payment: Payment,
   sent: { readonly connection: string; readonly reference: string },
-): Promise<void> {
+): Promise<string | null> {
   const sentMinor = await sentAmountMinor(pool, payment, sent);
   const amountMinor = transferAmountMinor(payment);
-  if (sentMinor === null || sentMinor === amountMinor) return;
-  throw new CommandFailed(
-    `the bank was sent ${sentMinor} under this reference, and the payment has ${amountMinor} (minor units)`,
-  );
+  if (sentMinor === null || sentMinor === amountMinor) return null;
+  return `the bank was sent ${sentMinor} under this reference, and the payment has ${amountMinor} (minor units)`;
 }
 
 async function sentAmountMinor(
@@ -248,9 +247,11 @@ interface Finding {
   readonly reference: string;
   readonly as: Settlement;
   readonly traceNumber: string | null;
+  /** Whether the bank was sent another amount under the reference. Then its answer is about that one. */
+  readonly isOther: boolean;
 }
 
-/** @throws CommandFailed when the bank has said something else */
+/** @throws CommandFailed when the bank has said something else of this payment */
 async function settleRow(pool: pg.Pool, transfer: LoadedTransfer, finding: Finding): Promise<void> {
   const rowStatus =
     transfer.state.paymentRail === 'ACH'
@@ -261,6 +262,7 @@ async function settleRow(pool: pg.Pool, transfer: LoadedTransfer, finding: Findi
       'its file is not sent yet: it goes out when the bank can be reached; to give the file up, see PisAchFileNotSent in docs/runbooks/rails.md',
     );
   const isExecuted = rowStatus === 'accepted' || rowStatus === 'returned';
+  if (isExecuted && finding.isOther) return;
   if (isExecuted !== (finding.as === 'executed'))
     throw new CommandFailed(`the bank has answered for this payment: its row is '${rowStatus}'`);
 }
