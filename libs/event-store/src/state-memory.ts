@@ -2,6 +2,9 @@
  * States in memory, bounded in total and per share (an organization), so that an organization with many or
  * large records does not evict the states of others. Beyond a bound the least recently used state is
  * evicted: first in the share that grew, then in the least recently used share.
+ *
+ * A state that nobody uses is forgotten after a time: after an erasure, nobody asks for the states of the person, so they
+ * would stay as they were.
  */
 import type { RecordedEvent } from './port.js';
 
@@ -15,10 +18,13 @@ export interface Remembered {
 export interface MemoryLimits {
   readonly bytesMax: number;
   readonly shareBytesMax: number;
+  /** After this time without a use a state is forgotten: at most a third of it later. */
+  readonly unusedMaxMs: number;
 }
 
 interface Entry {
   readonly remembered: Remembered;
+  readonly usedAtMs: number;
   /** Never less than it takes. */
   readonly bytes: number;
   /** When it was last measured. */
@@ -39,6 +45,8 @@ export class StateMemory {
   /** The share of each stream. */
   private readonly shareOf = new Map<string, string>();
   private bytes = 0;
+  /** Null while there is nothing to forget. */
+  private forgetting: NodeJS.Timeout | null = null;
 
   constructor(private readonly limits: MemoryLimits) {}
 
@@ -51,7 +59,7 @@ export class StateMemory {
     const share = name === undefined ? undefined : this.shares.get(name);
     const entry = share?.entries.get(streamId);
     if (name === undefined || share === undefined || entry === undefined) return undefined;
-    moveToEnd(share.entries, streamId, entry);
+    moveToEnd(share.entries, streamId, { ...entry, usedAtMs: performance.now() });
     moveToEnd(this.shares, name, share);
     return entry.remembered;
   }
@@ -74,6 +82,7 @@ export class StateMemory {
       if (longestUnused === undefined) break;
       this.dropOldestOf(longestUnused);
     }
+    this.forgetLater();
   }
 
   delete(streamId: string): void {
@@ -88,6 +97,22 @@ export class StateMemory {
     if (share.entries.size === 0) this.shares.delete(name);
   }
 
+  private forgetLater(): void {
+    const afterMs = this.limits.unusedMaxMs / 3;
+    this.forgetting ??= setTimeout(() => this.forgetUnused(), afterMs).unref();
+  }
+
+  private forgetUnused(): void {
+    const beforeMs = performance.now() - this.limits.unusedMaxMs;
+    for (const { entries } of this.shares.values())
+      for (const [streamId, { usedAtMs }] of entries) {
+        if (usedAtMs > beforeMs) break;
+        this.delete(streamId);
+      }
+    this.forgetting = null;
+    if (this.size > 0) this.forgetLater();
+  }
+
   private dropOldestOf(share: Share): void {
     const [streamId] = share.entries.keys();
     if (streamId !== undefined) this.delete(streamId);
@@ -100,13 +125,14 @@ export class StateMemory {
  */
 function entryOf(remembered: Remembered, former: Entry | undefined): Entry {
   const { state, lastEvent } = remembered;
+  const usedAtMs = performance.now();
   if (former !== undefined && lastEvent.revision - former.remembered.lastEvent.revision <= 1) {
     const bytes = former.bytes + bytesOf(lastEvent);
     if (bytes <= 2 * former.measuredBytes)
-      return { remembered, bytes, measuredBytes: former.measuredBytes };
+      return { remembered, usedAtMs, bytes, measuredBytes: former.measuredBytes };
   }
   const bytes = bytesOf([state, lastEvent]);
-  return { remembered, bytes, measuredBytes: bytes };
+  return { remembered, usedAtMs, bytes, measuredBytes: bytes };
 }
 
 function bytesOf(value: unknown): number {

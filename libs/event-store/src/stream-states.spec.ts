@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import type { Aggregate, DomainCommand, DomainEvent } from '@pis/domain';
 import { MemoryLog, memoryEventStore } from './memory/memory-event-store.js';
 import type { EventStore } from './port.js';
@@ -182,6 +183,36 @@ describe('the memory of states', () => {
     expect((await totals.load('a')).state.amount).toBe(3);
     expect((await totals.load('a')).state.amount).toBe(3);
     expect(states.size).toBe(0);
+  });
+});
+
+describe('a state that nobody uses', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('is forgotten within an hour, and one in use is not', async () => {
+    const { store, totals, states } = setUp();
+    for (const id of ['used', 'unused', 'alone']) {
+      await elsewhere(store).execute(id, add(1), context);
+      await totals.load(id, id === 'alone' ? 'another' : 'same');
+    }
+    for (let minutes = 0; minutes < 60; minutes += 10) {
+      jest.advanceTimersByTime(10 * 60_000);
+      await totals.load('used');
+    }
+    expect(states.size).toBe(1);
+    store.counted();
+    await totals.load('used');
+    // Its last event alone, to see whether there are more.
+    expect(store.counted()).toMatchObject({ reads: 1, events: 1 });
+    jest.advanceTimersByTime(60 * 60_000);
+    expect(states.size).toBe(0);
+    // An idle process does nothing for it.
+    expect(jest.getTimerCount()).toBe(0);
   });
 });
 

@@ -58,6 +58,8 @@ const snapshotWaitMaxMs = 1_000;
 const defaultLimits: MemoryLimits = {
   bytesMax: 64 * 1024 * 1024,
   shareBytesMax: 8 * 1024 * 1024,
+  // With the third that may come on top, an hour.
+  unusedMaxMs: 45 * 60_000,
 };
 
 export class StreamStates {

@@ -1,5 +1,6 @@
 /** Views of a link that was viewed before: fewer reads, and nothing that is out of date. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import { memoryEventStore, sealedStore } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
@@ -142,6 +143,29 @@ it('reads a viewed link again once a party was erased', async () => {
   expect(await view(token)).toMatchObject({ payment: { holder: { name: 'Ada Lovelace' } } });
   await keyring.destroy([ownerOf.contact(contactId)]);
   expect(await view(token)).toMatchObject({ payment: { holder: null } });
+});
+
+it('forgets the names of a link within an hour of its last view', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  try {
+    const { world, pages, counts } = await twoProcesses();
+    const [seen, again] = [await world.linked(), await world.linked()];
+    await pages.find(seen.token);
+    await pages.find(again.token);
+    jest.advanceTimersByTime(40 * 60_000);
+    await pages.find(again.token);
+    jest.advanceTimersByTime(20 * 60_000);
+    expect(counts.lookups).toBe(2);
+    await pages.find(again.token);
+    expect(counts.lookups).toBe(2);
+    await pages.find(seen.token);
+    expect(counts.lookups).toBe(3);
+    jest.advanceTimersByTime(60 * 60_000);
+    await pages.find(again.token);
+    expect(counts.lookups).toBe(4);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 it('records the first open before the page is answered, and counts the repeated ones together', async () => {

@@ -6,6 +6,7 @@
  * What always holds:
  * - a payment is as current as a read that began after its request, in every process: a canceled link is gone at once;
  * - the names of a party whose keys were destroyed are not shown from memory;
+ * - a payment is forgotten within an hour of its last view, and with it the names in it;
  * - only the digest of a token is in memory.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,6 +26,8 @@ export interface ViewedLinksOptions {
 
 /** About 10 KB each. */
 const linksMax = 2_000;
+/** After this time without a view a payment is forgotten: at most a third of it later. */
+const unusedMaxMs = 45 * 60_000;
 /** No payment has so many. */
 const newEventsMax = 50;
 /** From one read to the next. A view that comes sooner waits for as long at most, and shares the read with others. */
@@ -33,6 +36,7 @@ const gatherMs = 20;
 interface Remembered {
   readonly loaded: LoadedLink;
   readonly lastEvent: RecordedEvent;
+  readonly usedAtMs: number;
 }
 
 export class ViewedLinks {
@@ -41,6 +45,8 @@ export class ViewedLinks {
   private readonly payments;
   private lastReadMs = -Infinity;
   private gathering: Promise<void> | null = null;
+  /** Null while there is nothing to forget. */
+  private forgetting: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: ViewedLinksOptions) {
     this.payments = repository(options.store, payments);
@@ -97,8 +103,23 @@ export class ViewedLinks {
         this.remembered.delete(longestUnused);
         break;
       }
-    this.remembered.set(tokenDigest, { loaded, lastEvent });
+    this.remembered.set(tokenDigest, { loaded, lastEvent, usedAtMs: performance.now() });
+    this.forgetLater();
     return loaded.state;
+  }
+
+  private forgetLater(): void {
+    this.forgetting ??= setTimeout(() => this.forgetUnused(), unusedMaxMs / 3).unref();
+  }
+
+  private forgetUnused(): void {
+    const beforeMs = performance.now() - unusedMaxMs;
+    for (const [tokenDigest, { usedAtMs }] of this.remembered) {
+      if (usedAtMs > beforeMs) break;
+      this.remembered.delete(tokenDigest);
+    }
+    this.forgetting = null;
+    if (this.remembered.size > 0) this.forgetLater();
   }
 }
 
