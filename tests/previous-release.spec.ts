@@ -15,6 +15,7 @@ import {
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
+import pg from 'pg';
 import { Api } from './support/api.js';
 import { offlineNpm } from './support/fresh-clone.js';
 import { payable } from './support/payable.js';
@@ -81,15 +82,40 @@ let previousNpm: ReturnType<typeof offlineNpm> | null = null;
   }, startLimitMs);
 
   it(
-    'works as a whole',
+    'works as a whole, beside this one, and after a rollback, and nothing is lost or paid twice',
     async () => {
       // The bank comes first: it writes the banks file.
       for (const app of ['bank-simulator', ...previousApps]) await startPrevious(app);
-      const api = new Api(String(started.at(-1)?.ready['url']), apiKey);
+      const older = new Api(String(started.at(-1)?.ready['url']), apiKey);
       const hooks = { url: `${receiver.url}/whole`, subscribedEvents: ['payment.*'] };
-      await api.data(201, 'POST', '/v1/webhooks', hooks);
-      const paymentId = idOf(await api.createPayment(await payable(api), randomUUID()));
-      await expectCompleted(api, paymentId);
+      await older.data(201, 'POST', '/v1/webhooks', hooks);
+      const payment = await payable(older);
+      const paymentIds: string[] = [];
+      const pay = async (by: Api, seenBy: Api) => {
+        const paymentId = idOf(await by.createPayment(payment, randomUUID()));
+        paymentIds.push(paymentId);
+        await expectCompleted(seenBy, paymentId);
+      };
+      await pay(older, older);
+      const beside = await startProcess(null, environment);
+      started.push(beside);
+      const newer = new Api(String(beside.ready['apiUrl']), apiKey);
+      const pairs = Array.from({ length: 10 }, () => [pay(older, newer), pay(newer, older)]);
+      await Promise.all(pairs.flat());
+      await beside.stop();
+      await pay(older, older);
+      const again = await startProcess(null, environment);
+      started.push(again);
+      const last = new Api(String(again.ready['apiUrl']), apiKey);
+      await pay(last, last);
+      expect([...(await listedIds(last))].sort()).toEqual([...paymentIds].sort());
+      expect(await executions()).toEqual(paymentIds.map(() => 1));
+      await Promise.all(started.splice(0).map((running) => running.stop()));
+      const { findings, readModels } = await pisJson<Audit>(['audit', 'verify'], environment);
+      expect(findings).toEqual([]);
+      expect(readModels.projections.map(({ differences }) => differences)).toEqual(
+        readModels.projections.map(() => 0),
+      );
     },
     startLimitMs,
   );
@@ -121,6 +147,25 @@ let previousNpm: ReturnType<typeof offlineNpm> | null = null;
     startLimitMs,
   );
 });
+
+interface Audit {
+  readonly findings: readonly unknown[];
+  readonly readModels: { readonly projections: readonly { readonly differences: number }[] };
+}
+
+/** How often the bank has executed each transfer. */
+async function executions(): Promise<readonly number[]> {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ n: number }>(
+      "SELECT count(*)::int AS n FROM bank_executions WHERE state = 'executed' GROUP BY reference",
+    );
+    return rows.map(({ n }) => n);
+  } finally {
+    await client.end();
+  }
+}
 
 async function expectCompleted(api: Api, paymentId: string): Promise<void> {
   await until(async () => (await statusOf(api, paymentId)) === 'COMPLETED', {
