@@ -1,11 +1,10 @@
 /** Lists of the directory: ordinary queries, through Prisma on the process's own pool. */
-import { PrismaPg } from '@prisma/adapter-pg';
 import type { ContactFilter } from '@pis/contracts';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import type { ContactView, OriginatorView } from '@pis/contracts';
 import type { WebhookEndpointItem } from './directory.projection.js';
-import { type Prisma, PrismaClient } from './generated/client.js';
+import type { Prisma, PrismaClient } from './generated/client.js';
 import {
   assertNoMore,
   type ListCursor,
@@ -53,12 +52,13 @@ export interface DirectoryQuery {
 }
 
 export function directoryQuery(pool: pg.Pool): DirectoryQuery {
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
+  let loading: Promise<PrismaClient> | null = null;
+  const prisma = () => (loading ??= prismaOn(pool));
   const newestFirst = { createdAt: 'desc' } as const;
   return {
     async organizations() {
-      const rows = await orUnavailable(() =>
-        prisma.organization.findMany({
+      const rows = await orUnavailable(async () =>
+        (await prisma()).organization.findMany({
           select: { organizationId: true, name: true, createdAt: true },
           orderBy: [newestFirst, { organizationId: 'desc' }],
         }),
@@ -71,8 +71,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     },
 
     async originators(organizationId, { limit, after } = {}) {
-      const rows = await orUnavailable(() =>
-        prisma.originator.findMany({
+      const rows = await orUnavailable(async () =>
+        (await prisma()).originator.findMany({
           where: {
             organizationId,
             erasedAt: null,
@@ -90,8 +90,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
 
     async contacts(organizationId, { originatorId, ...others }, { limit, after } = {}) {
       assertNoMore(others);
-      const rows = await orUnavailable(() =>
-        prisma.contact.findMany({
+      const rows = await orUnavailable(async () =>
+        (await prisma()).contact.findMany({
           where: {
             organizationId,
             erasedAt: null,
@@ -109,8 +109,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     },
 
     async webhookEndpoints(organizationId, { limit, after } = {}) {
-      const rows = await orUnavailable(() =>
-        prisma.webhookEndpoint.findMany({
+      const rows = await orUnavailable(async () =>
+        (await prisma()).webhookEndpoint.findMany({
           where: {
             organizationId,
             deletedAt: null,
@@ -127,8 +127,8 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     },
 
     async apiKeys(organizationId) {
-      const rows = await orUnavailable(() =>
-        prisma.apiKey.findMany({
+      const rows = await orUnavailable(async () =>
+        (await prisma()).apiKey.findMany({
           where: { organizationId },
           orderBy: [newestFirst, { apiKeyId: 'desc' }],
         }),
@@ -137,10 +137,19 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     },
 
     async apiKey(apiKeyId) {
-      const row = await orUnavailable(() => prisma.apiKey.findUnique({ where: { apiKeyId } }));
+      const row = await orUnavailable(async () =>
+        (await prisma()).apiKey.findUnique({ where: { apiKeyId } }),
+      );
       return row === null ? null : apiKeyItem(row);
     },
   };
+}
+
+/** Loaded with the first query: most processes that import this library make none of these. */
+async function prismaOn(pool: pg.Pool): Promise<PrismaClient> {
+  const { PrismaPg } = await import('@prisma/adapter-pg');
+  const { PrismaClient } = await import('./generated/client.js');
+  return new PrismaClient({ adapter: new PrismaPg(pool) });
 }
 
 /**

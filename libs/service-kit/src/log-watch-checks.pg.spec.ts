@@ -13,7 +13,8 @@ import { queuePayment } from '@pis/read-models/testing';
 import type pg from 'pg';
 import { Registry } from 'prom-client';
 import type { Logger } from './logging.js';
-import { LogWatch, type LogWatchLimits, shortReaders } from './log-watch.js';
+import { LogWatch, type LogWatchLimits } from './log-watch.js';
+import { shortReaders } from './short-readers.js';
 
 const at = '2026-11-21T09:00:00.000Z';
 const timeoutMs = 20_000;

@@ -29,7 +29,8 @@ import { Registry } from 'prom-client';
 import { loseEventsAfter } from '@pis/event-store/testing';
 import { integrationFeeds } from '@pis/integration';
 import { createLogger } from './logging.js';
-import { LogWatch, shortReaders } from './log-watch.js';
+import { LogWatch } from './log-watch.js';
+import { shortReaders } from './short-readers.js';
 import { bindStore, rebindDatabase } from './store-binding.js';
 
 const at = '2026-11-21T09:00:00.000Z';

@@ -10,13 +10,7 @@
  * a checkpoint is missing, its reader pauses and commands are refused. While the store is another one, all
  * readers pause. The log is checked immediately after a lost connection to it returns.
  */
-import {
-  beginning,
-  type EventStore,
-  hasAnchor,
-  StoreUnavailable,
-  type SubscribeOptions,
-} from '@pis/event-store';
+import { type EventStore, StoreUnavailable, type SubscribeOptions } from '@pis/event-store';
 import { Bell, pause } from '@pis/postgres';
 import {
   type CheckpointsOfStore,
@@ -26,6 +20,7 @@ import {
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from './logging.js';
+import { shortReaders } from './short-readers.js';
 import { isStore } from './store-binding.js';
 
 export interface LogWatchLimits {
@@ -205,26 +200,4 @@ export class LogWatch {
     ]);
     return isSame ? short : [otherStore, ...short];
   }
-}
-
-/** The readers with a checkpoint on an event that the log lacks. */
-export async function shortReaders(
-  store: Pick<EventStore, 'readStream' | 'lastPosition'>,
-  checkpoints: readonly ReaderCheckpoint[],
-): Promise<readonly string[]> {
-  const standing = new Map<string, boolean>();
-  const short: string[] = [];
-  for (const { reader, position, anchor } of checkpoints) {
-    // A checkpoint of an older release has no event. Its position may be that of a system event of the server,
-    // after our last event. So the only detectable case is an empty log.
-    const key = anchor === null ? position : `${anchor.eventId} ${anchor.position}`;
-    const stands =
-      standing.get(key) ??
-      (anchor === null
-        ? position === beginning || (await store.lastPosition()) !== beginning
-        : await hasAnchor(store, anchor));
-    standing.set(key, stands);
-    if (!stands) short.push(reader);
-  }
-  return short;
 }

@@ -7,7 +7,7 @@ export * from './config.js';
 export * from './environment.js';
 export { openKeyring } from './keyring-check.js';
 export * from './logging.js';
-export { shortReaders } from './log-watch.js';
 export * from './master-keys-from.js';
+export * from './short-readers.js';
 export * from './snapshots.js';
 export * from './store-binding.js';

@@ -4,17 +4,13 @@
  * - TLS 1.2 or later with a trusted certificate, no redirect, no proxy of the environment;
  * - one time limit over everything, and never more than a bounded part of an answer in memory.
  */
-import { Connections } from './connections.js';
+import type { Connections } from './connections.js';
+import { AddressBlocked, ConnectTimeout, EgressProxyFailed, HostNotFound } from './dial-errors.js';
 import { egressPolicy, type EgressRules } from './egress-policy.js';
 import { ResponseTooLarge } from './exchange.js';
-import {
-  AddressBlocked,
-  ConnectTimeout,
-  EgressProxyFailed,
-  guardedDial,
-  HostNotFound,
-} from './guarded-dial.js';
+import type { DialOptions } from './guarded-dial.js';
 import { type Lookup, systemLookup } from './lookup.js';
+import { trustedAuthorities } from './trusted-authorities.js';
 import { hostOf } from './webhook-url.js';
 
 export { responseKeptBytes, responseReadMaxBytes } from './exchange.js';
@@ -72,29 +68,39 @@ export interface GuardedClient {
 const responseBodyTimeoutMs = 2_000;
 const connectTimeoutMs = 10_000;
 
+/** @throws Error when a certificate cannot be read, or the proxy is no address */
 export function guardedClient(options: GuardedClientOptions): GuardedClient {
   const { lookup = systemLookup, timeoutMs, extraCaPem, egressProxy } = options;
-  const dial = guardedDial({
+  const dialing: DialOptions = {
     policy: egressPolicy(options, lookup),
     lookup,
     timeoutMs: Math.min(connectTimeoutMs, timeoutMs),
-    ...(extraCaPem === undefined ? {} : { extraCaPem }),
-    ...(egressProxy === undefined ? {} : { proxyUrl: egressProxy }),
-  });
-  const connections = new Connections({
-    dial,
-    perOriginMax: options.connectionsPerOriginMax,
-    bodyTimeoutMs: Math.min(responseBodyTimeoutMs, timeoutMs),
-  });
+    trusted: trustedAuthorities(extraCaPem),
+    ...(egressProxy === undefined ? {} : { proxy: new URL(egressProxy) }),
+  };
+  let opening: Promise<Connections> | null = null;
+  const connections = () => (opening ??= open());
+
+  /** With the first request: most processes that import this library send no webhooks. */
+  async function open(): Promise<Connections> {
+    const { guardedDial } = await import('./guarded-dial.js');
+    const { Connections } = await import('./connections.js');
+    return new Connections({
+      dial: guardedDial(dialing),
+      perOriginMax: options.connectionsPerOriginMax,
+      bodyTimeoutMs: Math.min(responseBodyTimeoutMs, timeoutMs),
+    });
+  }
+
   return {
     post: (url, headers, body, signal) =>
       post({ connections, timeoutMs }, url, headers, body, signal),
-    close: () => connections.close(),
+    close: async () => (await connections()).close(),
   };
 }
 
 interface PostContext {
-  readonly connections: Connections;
+  readonly connections: () => Promise<Connections>;
   readonly timeoutMs: number;
 }
 
@@ -124,7 +130,8 @@ async function post(
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
   try {
-    const answer = await connections.send(
+    const opened = await connections();
+    const answer = await opened.send(
       { origin: url.origin, path: url.pathname + url.search, headers, body: bytesOf(body) },
       limit.signal,
     );

@@ -1,9 +1,11 @@
 /** What a connection does with the signal that cancels it. */
 import { getEventListeners } from 'node:events';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
+import { AddressBlocked, ConnectTimeout } from './dial-errors.js';
 import { egressPolicy } from './egress-policy.js';
-import { AddressBlocked, ConnectTimeout, type Dial, guardedDial } from './guarded-dial.js';
+import { type Dial, guardedDial } from './guarded-dial.js';
 import type { Lookup } from './lookup.js';
+import { trustedAuthorities } from './trusted-authorities.js';
 
 const timeoutMs = 20_000;
 let receiver: HttpsReceiver;
@@ -20,7 +22,8 @@ function dialing(lookup: Lookup, changes: { timeoutMs?: number; allowed?: string
   const { allowed: allowedNetworks = ['127.0.0.0/8'] } = changes;
   return guardedDial({
     policy: egressPolicy({ allowedNetworks }, lookup),
-    ...{ lookup, timeoutMs: changes.timeoutMs ?? timeoutMs, extraCaPem: receiver.caPem },
+    ...{ lookup, timeoutMs: changes.timeoutMs ?? timeoutMs },
+    trusted: trustedAuthorities(receiver.caPem),
   });
 }
 

@@ -6,48 +6,23 @@
  */
 import { request } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
-import {
-  connect as connectTls,
-  createSecureContext,
-  getCACertificates,
-  type SecureContext,
-} from 'node:tls';
+import { connect as connectTls, type SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import { canonicalAddress } from './address-guard.js';
+import { AddressBlocked, ConnectTimeout, EgressProxyFailed, HostNotFound } from './dial-errors.js';
 import type { EgressPolicy } from './egress-policy.js';
 import { exceptLoopback, type Lookup } from './lookup.js';
-
-/** No address of the host may receive webhooks. */
-export class AddressBlocked extends Error {
-  override readonly name = 'AddressBlocked';
-  constructor() {
-    super('the host has no publicly routable address');
-  }
-}
-
-export class HostNotFound extends Error {
-  override readonly name = 'HostNotFound';
-}
-
-export class ConnectTimeout extends Error {
-  override readonly name = 'ConnectTimeout';
-}
-
-/** A failure of the operator's proxy. Its message names neither address nor credentials. */
-export class EgressProxyFailed extends Error {
-  override readonly name = 'EgressProxyFailed';
-}
 
 export interface DialOptions {
   readonly policy: EgressPolicy;
   readonly lookup: Lookup;
-  /** PEM certificates trusted for receivers and the proxy in addition to the system's roots. */
-  readonly extraCaPem?: string;
+  /** For receivers and the proxy. Shared by all connections: parsing the roots takes longer than a handshake. */
+  readonly trusted: SecureContext;
   /**
    * `http://` or `https://`, with or without credentials. The proxy gets a CONNECT for the checked address,
    * not for the name, so that it cannot resolve the name to another address.
    */
-  readonly proxyUrl?: string;
+  readonly proxy?: URL;
   /** Resolving, connecting, asking the proxy and TLS together. */
   readonly timeoutMs: number;
 }
@@ -64,15 +39,13 @@ const proxiedAddressesMax = 3;
 const proxyAnswerMaxBytes = 16 * 1024;
 
 export function guardedDial(options: DialOptions): Dial {
-  const { policy, lookup, timeoutMs, proxyUrl } = options;
-  // Shared by all connections: parsing the roots takes longer than a handshake.
-  const trusted = secureContext(options.extraCaPem);
+  const { policy, lookup, timeoutMs, trusted, proxy } = options;
   const tls = buildConnector({
     secureContext: trusted,
     allowH2: false,
     timeout: 0,
   });
-  const reach = proxyUrl === undefined ? connectTo : through(new URL(proxyUrl), trusted);
+  const reach = proxy === undefined ? connectTo : through(proxy, trusted);
   return async (target, signal) => {
     // Not AbortSignal.any: a signal that lives long keeps something of each one made from it.
     const ending = new AbortController();
@@ -97,11 +70,6 @@ export function guardedDial(options: DialOptions): Dial {
       signal.removeEventListener('abort', end);
     }
   };
-}
-
-function secureContext(extraCaPem: string | undefined): SecureContext {
-  const ca = extraCaPem === undefined ? {} : { ca: [...getCACertificates(), extraCaPem] };
-  return createSecureContext({ minVersion: 'TLSv1.2', ...ca });
 }
 
 async function resolved(host: string, lookup: Lookup): Promise<readonly string[]> {
