@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErasedParty, type ErasureOrder, PartyErasure } from '@pis/commands';
 import { keyAgeMaxMs } from '@pis/keyring';
+import { earlierClock } from '@pis/postgres';
 import {
   ApprovalsQuery,
   isRewritten,
@@ -90,6 +91,7 @@ async function run(
       noteErasure(pool, { kind, id, phase: phase ?? 'withdrawn', at: now(), position }),
     destroyKeys: (owners) => keys.destroy(owners),
     defaultRetentionYears,
+    clock: async () => (await earlierClock(pool))(),
     ...erasureWaits,
   });
   const erased = granted(await erasure.erase({ ...order, by: by.actor }, by));

@@ -54,6 +54,18 @@ describe('erasing a contact', () => {
     expect(await unkept.erase(order(contactId), by)).toMatchObject({ retentionYears: 0 });
   });
 
+  it('decides by the clock that it is given whether the retention period has ended', async () => {
+    const { newContact, newPayment, erasureOn } = await setUp();
+    const contactId = await newContact();
+    await newPayment(contactId, ...completed);
+    const eraseAt = (time: string) =>
+      erasureOn({ clock: () => Promise.resolve(new Date(time)) }).erase(order(contactId), by);
+    expect(await eraseAt('2033-11-21T08:59:59.999Z')).toMatchObject({
+      refused: 'RETENTION_RUNNING',
+    });
+    expect(await eraseAt('2033-11-21T09:00:00.000Z')).toMatchObject({ alreadyErased: false });
+  });
+
   it('records who asked for it, why, and that the retention period was overridden', async () => {
     const { newContact, erasureOn, store } = await setUp();
     const contactId = await newContact();

@@ -90,6 +90,8 @@ export interface PartyErasureOptions {
   /** How long the lists of transfers may take to catch up, and late transfers to fail. */
   readonly listWaitMaxMs?: number;
   readonly pause?: (ms: number) => Promise<unknown>;
+  /** Says whether a retention period has ended: an erasure stays. The process's own when absent. */
+  readonly clock?: () => Promise<Date>;
 }
 
 export interface ErasureOrder {
@@ -308,7 +310,8 @@ export class PartyErasure {
     const last = await transfers.lastFinalAt(party);
     if (last === null) return { retentionYears };
     const until = yearsAfter(last, retentionYears);
-    return until > new Date().toISOString()
+    const at = (await this.options.clock?.()) ?? new Date();
+    return until > at.toISOString()
       ? { refused: 'RETENTION_RUNNING', until, retentionYears }
       : { retentionYears };
   }

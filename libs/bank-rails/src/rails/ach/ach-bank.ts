@@ -197,7 +197,7 @@ class NachaBank implements AchBank {
     this.rounds = {
       outbound: () => this.send(),
       inbound: () => this.read(inbox),
-      prune: () => pruneAch(pool, name, keptForMs),
+      prune: () => pruneAch(pool, name, keptForMs, new Date(clock())),
     };
     const loop = (what: string, pollMs: number, round: WakeLoopOptions['round']) =>
       new WakeLoop({

@@ -5,6 +5,7 @@ import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
 import { achFigures } from './ach-figures.js';
 
+const dayMs = 86_400_000;
 const limit = { timeoutMs: 60_000, everyMs: 10 };
 
 let world: AchWorld;
@@ -76,6 +77,20 @@ describe('the tables', () => {
     // Sequences go on behind what was deleted.
     expect(await world.feed()).toHaveLength(2);
     expect((await world.feed())[0]?.sequence).toBe('2');
+  });
+
+  it('lose nothing that is old by one of two clocks only', async () => {
+    await world.submit('4321');
+    await world.settle();
+    await world.pool.query(
+      "UPDATE ach_entries SET submitted_at = submitted_at - interval '200 days'",
+    );
+    await world.pool.query("UPDATE ach_feed SET at = at - interval '200 days'");
+    // PostgreSQL's clock is ahead by 199 days: its rows and this process agree.
+    const clock = () => Date.now() - 199 * dayMs;
+    await world.open({ clock }).rounds.prune();
+    expect(await world.count('ach_entries')).toBe(1);
+    expect(await world.count('ach_feed')).toBe(1);
   });
 });
 

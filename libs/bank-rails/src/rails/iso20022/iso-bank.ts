@@ -430,6 +430,6 @@ class IsoBank {
     this.submissions += 1;
     if (this.submissions % submissionsPerForget !== 0) return;
     const memoryMs = Math.max(returnHorizonMs, 2 * this.options.terms.referenceMemoryMs);
-    this.transfers.forget(memoryMs).catch(() => undefined);
+    this.transfers.forget(memoryMs, this.now()).catch(() => undefined);
   }
 }

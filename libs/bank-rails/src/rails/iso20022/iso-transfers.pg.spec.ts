@@ -100,3 +100,16 @@ it('keeps the copy of an answer that changes nothing, and of one that came befor
   await transfers.settle(transfer, 'rejected', { copy: await sealed('late', 'in') });
   expect([...(await kept())].sort()).toEqual(['a', 'first', 'late']);
 });
+
+it('forgets what is old by the clocks of PostgreSQL and of the process, and nothing by one of them alone', async () => {
+  const dayMs = 86_400_000;
+  await transfers.add(sending('A', null));
+  await pool.query(
+    "UPDATE iso_transfers SET created_at = created_at - interval '10 days' WHERE connection = $1",
+    [name],
+  );
+  await transfers.forget(9 * dayMs, new Date(Date.now() - 2 * dayMs));
+  expect(await transfers.find('A')).not.toBeNull();
+  await transfers.forget(9 * dayMs, new Date(Date.now() + 2 * dayMs));
+  expect(await transfers.find('A')).toBeNull();
+});

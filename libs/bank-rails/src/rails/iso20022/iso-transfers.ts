@@ -192,19 +192,19 @@ export class IsoTransfers {
     return rows[0]?.last ?? 0;
   }
 
-  /** Deletes rows that are older than this, some at a time. */
-  async forget(olderThanMs: number): Promise<void> {
+  /** Deletes rows that are older than this, some at a time, by the clocks of PostgreSQL and of this process. */
+  async forget(olderThanMs: number, now: Date): Promise<void> {
     await this.pool.query(
       `DELETE FROM iso_transfers WHERE (connection, reference) IN (
          SELECT connection, reference FROM iso_transfers
-          WHERE created_at < now() - $1::float8 * interval '1 millisecond' AND connection = $2
+          WHERE created_at < least(now(), $3::timestamptz) - $1::float8 * interval '1 millisecond' AND connection = $2
           ORDER BY created_at LIMIT ${forgetMax})`,
-      [olderThanMs, this.connection],
+      [olderThanMs, this.connection, now],
     );
     await this.pool.query(
       `DELETE FROM iso_message_numbers
-        WHERE connection = $2 AND day < now() - $1::float8 * interval '1 millisecond'`,
-      [olderThanMs, this.connection],
+        WHERE connection = $2 AND day < least(now(), $3::timestamptz) - $1::float8 * interval '1 millisecond'`,
+      [olderThanMs, this.connection, now],
     );
   }
 
