@@ -1,6 +1,7 @@
 /**
  * The real servers that tests use: one PostgreSQL with a migrated template database, and one Kafka
- * broker. Each starts when a test run first asks for it.
+ * broker. Each starts when a test run first asks for it. A third kind is no server, but the data
+ * directory of one: what `npm start` makes of PostgreSQL before it runs for the first time.
  */
 import { join } from 'node:path';
 import pg from 'pg';
@@ -13,9 +14,13 @@ const postgresSettings = ['max_connections=300', 'fsync=off'];
 export function testServers(folder) {
   const running = [];
   const started = new Map();
-  const starters = { postgres: startPostgresIn, kafka: startKafkaIn };
+  const starters = {
+    postgres: startPostgresIn,
+    kafka: startKafkaIn,
+    embeddedPostgres: makeEmbeddedPostgres,
+  };
   return {
-    /** @param kind postgres or kafka */
+    /** @param kind postgres, kafka or embeddedPostgres */
     environmentOf(kind) {
       if (!Object.hasOwn(starters, kind)) throw new Error(`there is no test server ${kind}`);
       if (!started.has(kind)) started.set(kind, starters[kind](folder, running));
@@ -37,6 +42,20 @@ async function startPostgresIn(folder, running) {
   running.push(postgres);
   await migrateTemplate(postgres.url);
   return { PIS_TEST_POSTGRES_URL: postgres.url };
+}
+
+/** It is stopped, so that a copy of it can be started. */
+async function makeEmbeddedPostgres(folder) {
+  const { startPostgres } = await import('../libs/local-servers/dist/index.js');
+  const { migrate } = await import('../libs/read-models/dist/migrate.js');
+  const dataDir = join(folder, 'embedded-postgres');
+  const postgres = await startPostgres({ dataDir, database: 'pis', settings: ['fsync=off'] });
+  try {
+    await migrate({ connectionString: postgres.url });
+  } finally {
+    await postgres.stop();
+  }
+  return { PIS_TEST_EMBEDDED_POSTGRES: dataDir };
 }
 
 async function migrateTemplate(serverUrl) {

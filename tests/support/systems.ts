@@ -6,6 +6,7 @@ import path from 'node:path';
 import { startEventStoreDbStandIn } from '@pis/event-store/testing';
 import { connectionOf } from '@pis/local-servers';
 import { createTestDatabase } from '@pis/local-servers/testing';
+import { copyEmbeddedPostgres } from './embedded-postgres.js';
 import { pisJson, type RunningProcess, startProcess } from './process.js';
 import { appsOfTheReadme, banksFileOfTheReadme } from './readme.js';
 
@@ -39,10 +40,14 @@ export interface System extends Provisioned {
 
 export type StartSystem = (settings: Readonly<Record<string, string>>) => Promise<System>;
 
-/** `npm start` alone: one process, embedded PostgreSQL. A data directory that the settings name stays. */
+/**
+ * `npm start` alone: one process, embedded PostgreSQL. A data directory that the settings name stays, and the process
+ * makes everything in it.
+ */
 export const allInOne: StartSystem = async (settings) => {
   const own = settings['PIS_DATA_DIR'] === undefined;
   const dataDir = settings['PIS_DATA_DIR'] ?? mkdtempSync(path.join(os.tmpdir(), 'pis-scenario-'));
+  if (own && settings['DATABASE_URL'] === undefined) copyEmbeddedPostgres(dataDir);
   const environment = { ...settings, PIS_DATA_DIR: dataDir };
   const running = await startProcess(null, environment);
   return {

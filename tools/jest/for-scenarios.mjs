@@ -4,5 +4,5 @@ import { startServers } from './start-servers.mjs';
 
 export default async function setUp() {
   await prepare(allProjects());
-  await startServers(['postgres', 'kafka']);
+  await startServers(['postgres', 'kafka', 'embeddedPostgres']);
 }

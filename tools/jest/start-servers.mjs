@@ -10,7 +10,7 @@ import { testServers } from '../test-servers.mjs';
 /** What stop-servers.mjs stops: Jest runs setup and teardown in one process. */
 const own = { servers: null, folder: null };
 
-/** @param kinds postgres, kafka */
+/** @param kinds postgres, kafka, embeddedPostgres */
 export async function startServers(kinds) {
   const servers = ownServers();
   const environments = await Promise.all(kinds.map((kind) => servers.environmentOf(kind)));
