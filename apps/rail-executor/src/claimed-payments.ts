@@ -61,6 +61,9 @@ export class ClaimedPayments {
     if (await bank.isPaused()) return untilResumed();
     const noted = await pending.note(transfer, outcome.overdueInMs(state));
     if (noted === 'paused') return untilResumed();
+    // An earlier release has claimed it for this connection. It is in doubt at its deadline.
+    if (typeof noted === 'object')
+      return this.wait(state, transfer, 'another connection has a record of a payment');
     if (noted === 'refused') {
       // Sealed meanwhile, or settled or accepted through another executor's submission.
       const isSealed = (await pending.find(state.paymentId))?.isSealed === true;

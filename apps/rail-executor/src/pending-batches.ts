@@ -28,7 +28,19 @@ interface Note extends Transfer {
 }
 
 /** `refused`: no submission of this payment may be sent any more. `paused`: nothing new may go over its connection. */
-export type Noted = 'noted' | 'refused' | 'paused';
+export type Noted = 'noted' | 'refused' | 'paused' | SentElsewhere;
+
+/** Another connection has a record of this reference, and the given one has none. */
+interface SentElsewhere {
+  readonly connection: string;
+}
+
+/** Of a payment that was noted, a connection that is paused, or a payment that another connection has a record of. */
+interface NoteRow {
+  readonly payment_id: string | null;
+  readonly paused: string | null;
+  readonly elsewhere: string | null;
+}
 
 /** A transfer to be tried again, see PendingTransfers.wait. */
 interface Wait extends Transfer {
@@ -83,7 +95,7 @@ export class PendingBatches {
   }
 
   private async writeNotes(notes: readonly Note[]): Promise<Noted[]> {
-    const { rows } = await this.pool.query<{ payment_id: string | null; paused: string | null }>({
+    const { rows } = await this.pool.query<NoteRow>({
       name: 'rail-pending-note',
       text: noteSql,
       values: [
@@ -96,10 +108,12 @@ export class PendingBatches {
         notes.map(({ connection }) => connection),
       ],
     });
-    const noted = new Set(rows.map((row) => row.payment_id));
     const paused = new Set(rows.map((row) => row.paused));
+    const found = new Map(rows.map((row) => [row.payment_id, row.elsewhere]));
     return notes.map(({ paymentId, connection }) => {
-      if (noted.has(paymentId)) return 'noted';
+      const elsewhere = found.get(paymentId);
+      if (elsewhere === null) return 'noted';
+      if (elsewhere !== undefined) return { connection: elsewhere };
       return paused.has(connection) ? 'paused' : 'refused';
     });
   }

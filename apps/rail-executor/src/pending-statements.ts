@@ -2,7 +2,7 @@
  * The rows of rail_pending, and the statements of PendingTransfers that are more than a line or two. A plan that was
  * made while the table was empty is kept, so rows are found by their ids (ANY) and not by a join.
  */
-import { pausedSql } from '@pis/bank-rails/connections';
+import { pausedSql, recordsSql } from '@pis/bank-rails/connections';
 import type pg from 'pg';
 
 /** See the migration `rail_submissions`. */
@@ -75,15 +75,21 @@ export const waitSql = `
 
 /**
  * Rows in one order, so that two executors that note the same payments cannot deadlock. What may have been sent
- * over one connection is never sent over another one. Nothing is noted for a connection that is paused, or that the
- * database does not know yet for restored or failed over: the first statement there shows it. Nor for one without a row:
- * the executor has seen its row, and a replica may lack it.
+ * over one connection is never sent over another one. Its row shows that, or a connection's records: a restored log may
+ * lack a payment that has ended, and its client may repeat it over another rail. Nothing is noted for a connection that is
+ * paused, or that the database does not know yet for restored or failed over: the first statement there shows it. Nor for
+ * one without a row: the executor has seen its row, and a replica may lack it.
  */
 export const noteSql = `
   WITH paused AS MATERIALIZED (
     ${pausedSql}
     UNION ALL SELECT given.name COLLATE "C" FROM unnest($7::text[]) AS given (name)
      WHERE given.name NOT IN (SELECT connection FROM rail_connections)
+  ), elsewhere AS MATERIALIZED (
+    SELECT t.payment_id, min(r.connection) AS connection
+      FROM unnest($1::uuid[], $2::text[], $7::text[]) AS t (payment_id, reference, connection)
+     CROSS JOIN LATERAL (${recordsSql('t.reference')}) AS r
+     GROUP BY t.payment_id HAVING bool_and(r.connection <> t.connection)
   ), noted AS (
   INSERT INTO rail_pending AS p (payment_id, reference, rail, stage, submitted_at,
     last_submission_at, submissions, overdue_at, deadline_at, connection)
@@ -93,6 +99,7 @@ export const noteSql = `
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $7::text[])
            AS t (payment_id, reference, rail, overdue_in_ms, connection)
    WHERE t.connection <> ALL (ARRAY(SELECT connection FROM paused))
+     AND t.payment_id <> ALL (ARRAY(SELECT payment_id FROM elsewhere))
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET
     stage = 'claimed', reference = excluded.reference, rail = excluded.rail,
@@ -106,7 +113,9 @@ export const noteSql = `
    WHERE p.sealed_at IS NULL AND (p.stage = 'queued'
      OR p.stage = 'claimed' AND p.connection IN ('', excluded.connection))
   RETURNING payment_id)
-  SELECT payment_id, NULL AS paused FROM noted UNION ALL SELECT NULL, connection FROM paused`;
+  SELECT payment_id, NULL AS paused, NULL AS elsewhere FROM noted
+   UNION ALL SELECT NULL, connection, NULL FROM paused
+   UNION ALL SELECT payment_id, NULL, connection FROM elsewhere`;
 
 /** The earlier stages end. A deadline that was set before stays. */
 export const sealSql = `

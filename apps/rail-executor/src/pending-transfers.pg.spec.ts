@@ -126,6 +126,33 @@ it('a payment that has waited many times can wait for a rail that stays closed f
   expect(rows).toEqual([{ hours: 61 }, { hours: 61 }]);
 });
 
+it('payments that another connection has a record of are not noted, and cost no statement of their own', async () => {
+  await readPauses(pool, ['bank', 'files', 'messages']);
+  const [unknown, own, twice] = [transfer(), transfer(), transfer()];
+  const [filed, sent, voided] = [transfer(), transfer(), transfer()];
+  await pool.query(
+    `INSERT INTO ach_entries (reference, bank, status, submitted_at)
+     VALUES ($1, 'bank', 'accepted', now()), ($2, 'files', 'filed', now()), ($3, 'bank', 'accepted', now())`,
+    [own.reference, filed.reference, twice.reference],
+  );
+  await pool.query(
+    `INSERT INTO iso_transfers (connection, reference, state)
+     VALUES ('messages', $1, 'sending'), ('messages', $2, 'voided'), ('messages', $3, 'accepted')`,
+    [sent.reference, voided.reference, twice.reference],
+  );
+  const { counting, statements } = counted();
+  const pending = new PendingTransfers(counting, Date.now);
+  const all = [unknown, own, filed, sent, voided, twice];
+  const noted = await Promise.all(all.map((one) => pending.note(one, 60_000)));
+  expect(statements()).toBe(1);
+  const [files, messages] = [{ connection: 'files' }, { connection: 'messages' }];
+  // The own connection knows its references.
+  expect(noted).toEqual(['noted', 'noted', files, messages, messages, 'noted']);
+  const { rows } = await pool.query<{ id: string }>('SELECT payment_id AS id FROM rail_pending');
+  const ids = [unknown, own, twice].map(({ paymentId }) => paymentId);
+  expect(rows.map(({ id }) => id).sort()).toEqual(ids.sort());
+});
+
 describe('the row of a payment that has ended', () => {
   let pending: PendingTransfers;
   let ended: Transfer;

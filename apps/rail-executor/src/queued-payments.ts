@@ -51,8 +51,6 @@ const configurationBackoff: Backoff = { initialMs: 60_000, maxMs: 600_000 };
 const reviewPauseMinMs = 20;
 /** The clock of this process may be ahead of the bank's connection. */
 const readinessPauseMinMs = 20;
-/** A payment of a restored log is older than this. Most others are claimed sooner, and cost no look at the records. */
-const restoredMinMs = 60_000;
 
 export class QueuedPayments {
   constructor(private readonly options: QueuedPaymentsOptions) {}
@@ -159,8 +157,6 @@ export class QueuedPayments {
     cause: Cause,
   ): Promise<void> {
     const { banks, pending, clock } = this.options;
-    const sent = await this.sentElsewhere(current, transfer);
-    if (sent !== null) return this.claimSent(current, sent, cause);
     if (await this.waitsForConfiguration(current, transfer)) return;
     const bank = banks.of(current.state);
     const opensInMs = bank.opensInMs(transfer.rail, clock());
@@ -237,21 +233,6 @@ export class QueuedPayments {
     return this.claim(current, transfer, cause);
   }
 
-  /**
-   * The transfer over another connection that has a record of it: the log was restored, and the rail has moved since.
-   * The own connection knows its references when it submits.
-   */
-  private async sentElsewhere(
-    { owner, state: { statusAt } }: LoadedTransfer,
-    transfer: Transfer,
-  ): Promise<Transfer | null> {
-    const ageMs = this.options.clock() - Date.parse(statusAt);
-    // After a restore a collection is created anew, with the ID and the reference that the bank knows.
-    if (owner === 'payment' && ageMs < restoredMinMs) return null;
-    const sent = await this.recorded(transfer);
-    return sent?.connection === transfer.connection ? null : sent;
-  }
-
   /** The transfer over the connection that has a record of it; null when none has. @throws BankUnavailable */
   private async recorded(transfer: Transfer): Promise<Transfer | null> {
     for (const { name, connection } of this.options.banks.all)
@@ -260,15 +241,22 @@ export class QueuedPayments {
     return null;
   }
 
-  /** The row first: it does no harm when the append fails, and a claim without a row could be forgotten. */
+  /**
+   * The row first: it does no harm when the append fails, and a claim without a row could be forgotten. If another
+   * connection has a record of the transfer, the log was restored, and the rail has moved since, or its client has repeated
+   * the payment over another rail. The own connection knows its references when it submits.
+   */
   private async claim(current: LoadedTransfer, transfer: Transfer, cause: Cause): Promise<void> {
     const { payments, banks, pending, confirmationTimeoutMs, clock } = this.options;
     const sinceNotedMs = stopwatch();
     const noted = await pending.note(transfer, confirmationTimeoutMs(transfer.rail, clock()));
     const isNoted = noted === 'noted';
     const row = isNoted ? null : await pending.find(transfer.paymentId);
-    if (noted === 'paused' && (row === null || row.stage === 'queued'))
-      return banks.of(current.state).refuse();
+    if (row === null || row.stage === 'queued') {
+      if (noted === 'paused') return banks.of(current.state).refuse();
+      if (typeof noted === 'object')
+        return this.claimSent(current, { ...transfer, ...noted }, cause);
+    }
     const { connection } = row === null ? transfer : over(row, transfer);
     const data = { railReference: transfer.reference, connection };
     const claimed = await payments.record(

@@ -11,3 +11,4 @@ export { type ArchivedFile, type ArchiveFilter, listArchive } from './connection
 export * from './connections/bank-references.js';
 export * from './connections/file-archive.js';
 export * from './connections/connection-pauses.js';
+export * from './connections/transfer-records.js';
