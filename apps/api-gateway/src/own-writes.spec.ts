@@ -5,6 +5,9 @@ import { OwnWrites } from '@pis/http-api';
 import { type ProjectionProgress } from '@pis/read-models';
 import { by, contactBody, startGateway } from './testing/gateway.js';
 import { codeOf, createPayer, idOf } from './testing/payments.js';
+import { closeAfterEach } from '@pis/local-servers/testing';
+
+const atEnd = closeAfterEach();
 
 /** Projections that have read nothing. `waits` records the positions that lists wait for. */
 function setUp() {
@@ -88,6 +91,7 @@ async function withLostAnswers() {
 
 it('the record of a request with a lost answer is in the lists once its repetition is answered', async () => {
   const { gateway, payer, twice, noted, lastOf } = await withLostAnswers();
+  atEnd(() => gateway.close());
   const { tenant, contactId } = payer;
   const send = (method: 'POST' | 'PATCH', path: string, body: object) => () =>
     gateway.call(path, { tenant, method, body, headers: { 'idempotency-key': 'once' } });
@@ -114,11 +118,11 @@ it('the record of a request with a lost answer is in the lists once its repetiti
     const projection = streams === 'payment-' ? 'payments' : 'directory';
     expect(noted).toHaveBeenCalledWith(projection, tenant.organizationId, await lastOf(streams));
   }
-  await gateway.close();
 });
 
 it('the state that a single read of a payment showed is in the next list', async () => {
   const { gateway, payer, noted, lastOf } = await withLostAnswers();
+  atEnd(() => gateway.close());
   const paymentId = idOf(await payer.pay({ key: 'the key' }));
   // Another process appends, for example the rail executor.
   const processed = {
@@ -133,5 +137,4 @@ it('the state that a single read of a payment showed is in the next list', async
     const { organizationId } = payer.tenant;
     expect(noted.mock.calls).toEqual([['payments', organizationId, await lastOf('payment-')]]);
   }
-  await gateway.close();
 });

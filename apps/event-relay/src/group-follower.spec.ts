@@ -1,7 +1,9 @@
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { CheckpointMoved, type GroupProgress } from '@pis/messaging';
 import { createLogger } from '@pis/service-kit';
 import { GroupFollower } from './group-follower.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 10_000;
 
@@ -62,6 +64,7 @@ it('records a position only after the group has handled all messages up to there
     logger: createLogger('test', 'silent'),
     everyMs: 1,
   });
+  atEnd(() => follower.stop());
   follower.start();
   await until(() => asked > 2, { timeoutMs });
   expect(saved).toEqual([]);
@@ -74,7 +77,6 @@ it('records a position only after the group has handled all messages up to there
   committed = 9n;
   await until(() => saved.length === 2, { timeoutMs });
   expect(saved).toEqual(['10', '20']);
-  await follower.stop();
 });
 
 it('records nothing while the relay has yet to go back after a restore', async () => {
@@ -93,12 +95,12 @@ it('records nothing while the relay has yet to go back after a restore', async (
     logger: createLogger('test', 'silent'),
     everyMs: 1,
   });
+  atEnd(() => follower.stop());
   follower.start();
   await until(() => asked > 4, { timeoutMs });
   expect(saved).toEqual([]);
   isUnknown = false;
   await until(() => saved.length === 1, { timeoutMs });
-  await follower.stop();
 });
 
 it('ends even if the broker never answers', async () => {
@@ -117,9 +119,9 @@ it('ends even if the broker never answers', async () => {
     state: { saveCheckpoint: () => Promise.resolve() },
     logger: createLogger('test', 'silent'),
   });
+  atEnd(() => follower.stop());
   follower.start();
   await until(() => asked, { timeoutMs });
-  await follower.stop();
 });
 
 it('marks another place when the log has lost the event that a group has reached', async () => {

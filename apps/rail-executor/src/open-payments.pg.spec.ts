@@ -16,10 +16,12 @@ import {
 } from '@pis/event-store';
 import { countingStore } from '@pis/event-store/testing';
 import type { Keyring } from '@pis/keyring';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { failuresMax } from './payment-execution.js';
 import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
 import { keyring, openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 20_000;
 /** Of an executor. */
@@ -150,6 +152,7 @@ describe('a payment without its message', () => {
     if (event === undefined) throw new Error('the payment has no event');
     const paymentIds = Array.from({ length: 20 }, () => randomUUID());
     const restored = memoryEventStore();
+    atEnd(() => restored.close());
     for (const paymentId of paymentIds)
       await restored.append(`payment-${paymentId}`, 'noStream', [{ ...event, id: randomUUID() }]);
     expect((await restored.lastPosition()) > event.position).toBe(true);
@@ -165,16 +168,16 @@ describe('a payment without its message', () => {
         },
       },
     });
+    atEnd(() => executor.stop());
     executor.start();
     const first = paymentIds[0] ?? '';
     await until(() => world.pending(first), { timeoutMs });
-    await executor.stop();
-    await restored.close();
   });
 
   it('is found in another log that comes with the connection that was lost', async () => {
     const read = await world.queue('4321');
     const restored = memoryEventStore();
+    atEnd(() => restored.close());
     let store = world.store;
     const listeners: ((failure: Error | null) => void)[] = [];
     const away: EventStore = {
@@ -187,6 +190,7 @@ describe('a payment without its message', () => {
       },
     };
     const executor = world.executor({ store: away });
+    atEnd(() => executor.stop());
     executor.start();
     await until(() => world.count('rail_log_place'), { timeoutMs });
     // As long as the log that was read: only its events tell that it is another one.
@@ -199,8 +203,6 @@ describe('a payment without its message', () => {
     store = restored;
     listeners[0]?.(null);
     await until(() => world.pending(paymentId), { timeoutMs });
-    await executor.stop();
-    await restored.close();
   });
 
   it('is found in the log of a replica that PostgreSQL failed over to, which lacks the last payment', async () => {
@@ -240,11 +242,11 @@ describe('a payment without its message', () => {
   it('is found without reading pages of the log', async () => {
     const store = countingStore(world.store);
     const executor = world.executor({ store });
+    atEnd(() => executor.stop());
     executor.start();
     const { paymentId } = await world.queue('4321');
     await until(() => world.pending(paymentId), { timeoutMs });
     expect(store.counted().pages).toBe(0);
-    await executor.stop();
   });
 
   it('keeps its current pause when the log is read again', async () => {
@@ -265,13 +267,13 @@ it('nothing is done for a payment while the log lacks what the executor has read
   await world.timePasses(paymentId);
   let log = AbortSignal.abort(new StoreUnavailable('the log is too short'));
   const executor = world.executor({ sameLog: () => Promise.resolve(log) });
+  atEnd(() => executor.stop());
   executor.start();
   const failing = () => world.logger.lines.filter((line) => line.includes('the log is too short'));
   await until(() => failing().length === loops, { timeoutMs });
   expect(await world.history(paymentId)).toEqual(['Queued']);
   log = new AbortController().signal;
   await until(async () => (await world.history(paymentId)).at(-1) === 'Completed', { timeoutMs });
-  await executor.stop();
 });
 
 it('an executor that is stopped while it waits for the first check of the log reports no failure', async () => {

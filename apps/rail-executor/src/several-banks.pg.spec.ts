@@ -7,12 +7,19 @@ import {
 } from '@pis/bank-rails';
 import { BankSimulator } from '@pis/bank-simulator/module';
 import { memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  openTestPool,
+  until,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { Banks } from './banks.js';
 import { unclearMax } from './payment-execution.js';
 import type { RailExecutor } from './rail-executor.js';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
+
+const atEnd = closeAfterEach();
 
 /** Connections that are not configured any more are looked at every 15 s, and others every 10 s when nothing is new. */
 const timeoutMs = 60_000;
@@ -141,6 +148,7 @@ it.each([
   ['hangs', { submit: never, inquire: never, void: never, notifications: never }],
 ])('a bank that %s holds up only its own payments', async (_what, changes) => {
   const executor = world.executor({ banks: banksWith({ ...world.bank, ...changes }, second) });
+  atEnd(() => executor.stop());
   const stuck = await Promise.all(Array.from({ length: 30 }, () => world.queue('4321')));
   for (const message of stuck) void handle(executor, message).catch(() => undefined);
   await world.pool.query('UPDATE rail_pending SET deadline_at = now() - make_interval(secs => 1)');
@@ -153,12 +161,12 @@ it.each([
   for (const { paymentId } of others) await world.timePasses(paymentId);
   for (const { paymentId } of others)
     await until(async () => (await world.history(paymentId)).at(-1) === 'Returned', { timeoutMs });
-  await executor.stop();
 });
 
 it('deadlines of a bank that hangs are met, and those of other banks too', async () => {
   const hanging = { ...world.bank, submit: silent, inquire: never, notifications: never };
   const executor = world.executor({ banks: banksWith(hanging, second) });
+  atEnd(() => executor.stop());
   const messages = [await world.queue('0401'), await world.queue('0401', 'OUTBOUND', 'RTP')];
   for (const message of messages) await handle(executor, message);
   for (const { paymentId } of messages) await world.timePasses(paymentId);
@@ -167,7 +175,6 @@ it('deadlines of a bank that hangs are met, and those of other banks too', async
     await until(async () => (await world.history(paymentId)).at(-1) === 'FailedInFlight', {
       timeoutMs,
     });
-  await executor.stop();
 });
 
 describe('a payment whose connection is not configured any more', () => {

@@ -1,9 +1,11 @@
 import { type BankConnection, BankUnavailable } from '@pis/bank-rails';
 import { StoreUnavailable } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import { calledFeedPoll, type RailExecutor } from './rail-executor.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 60_000;
 
@@ -275,6 +277,7 @@ it('a notification that is to be tried again wakes the feed of an idle connectio
   let asked = 0;
   const idleMs = () => ((asked += 1), 3_600_000);
   const executor = world.executor({ bank, notificationsWakeUp: { bell, idleMs } });
+  atEnd(() => executor.stop());
   executor.start();
   // Without a bell an idle loop would need more time for ten rounds.
   const endsAtMs = performance.now() + 20_000;
@@ -284,7 +287,6 @@ it('a notification that is to be tried again wakes the feed of an idle connectio
   }
   // It waits for as long as notifications are relied on.
   expect(asked).toBeGreaterThan(0);
-  await executor.stop();
 });
 
 it('what a deadline has found in the feed of an idle connection is recorded at once', async () => {
@@ -304,6 +306,7 @@ it('what a deadline has found in the feed of an idle connection is recorded at o
   };
   const notificationsWakeUp = { bell: new Bell(), idleMs: () => 3_600_000 };
   const executor = world.executor({ config, bank, notificationsWakeUp });
+  atEnd(() => executor.stop());
   executor.start();
   await until(() => reads > 0, { timeoutMs });
   const { railReference } = await world.payment(message.paymentId);
@@ -316,5 +319,4 @@ it('what a deadline has found in the feed of an idle connection is recorded at o
   await until(async () => (await world.history(message.paymentId)).at(-1) === 'Completed', {
     timeoutMs: 20_000,
   });
-  await executor.stop();
 });

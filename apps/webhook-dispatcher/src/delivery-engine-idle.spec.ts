@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
 import { deliveryOf, type Outcome } from '@pis/webhook-deliveries';
 import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { delivered, fanOutTo, idsOf } from './testing/fan-outs.js';
 import { Traffic } from './traffic.js';
+
+const atEnd = closeAfterEach();
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
 /** A clock by which no attempt lasts too long, however slow the machine is. */
@@ -55,13 +57,13 @@ describe('A delivery engine in an idle system', () => {
       wakeUp: { bell, idleMs: () => 3_600_000 },
       limits: { pollMaxMs: 1 },
     });
+    atEnd(() => engine.stop());
     engine.start();
     await until(() => asked === 1, { timeoutMs: 20_000 });
     for (let turn = 0; turn < 500; turn += 1) await setImmediate();
     expect(asked).toBe(1);
     bell.ring();
     await until(() => asked > 10, { timeoutMs: 20_000 });
-    await engine.stop();
   });
 
   it('asks the table when a delivery is due that it has seen there', async () => {
@@ -76,11 +78,11 @@ describe('A delivery engine in an idle system', () => {
       },
       limits: { pollMaxMs: 1 },
     });
+    atEnd(() => engine.stop());
     engine.start();
     await until(() => askedAt.some((at) => at >= dueAt), { timeoutMs: 20_000 });
     // A timer may end a millisecond early.
     expect(askedAt.length).toBeLessThan(5);
-    await engine.stop();
   });
 
   const owned = { endpointId: 'endpoint', organizationId: randomUUID() };
@@ -145,11 +147,11 @@ describe('A delivery engine in an idle system', () => {
       attempt: () => answered.promise,
       limits: { pollMaxMs: 1 },
     });
+    atEnd(() => engine.stop());
     engine.start();
     // What becomes due for the endpoint while it has no room is not known to the loop.
     await until(() => askedMeanwhile > 10, { timeoutMs: 20_000 });
     answered.resolve(delivered());
-    await engine.stop();
   });
 
   it('looks often while it makes attempts to new deliveries', async () => {
@@ -167,12 +169,12 @@ describe('A delivery engine in an idle system', () => {
       attempt: () => answered.promise,
       limits: { pollMaxMs: 1 },
     });
+    atEnd(() => engine.stop());
     engine.start();
     await until(() => asked === 1, { timeoutMs: 20_000 });
     await engine.deliver(fanOutTo('endpoint'));
     await until(() => asked > 10, { timeoutMs: 20_000 });
     answered.resolve(delivered());
-    await engine.stop();
   });
 
   it.each<[string, () => Promise<Outcome>, { told: number; attempts: number }]>([

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { deliveryOf } from '@pis/webhook-deliveries';
 import { DeliveryEngine, type EngineDeps } from './delivery-engine.js';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { delivered, fanOutTo, idsOf } from './testing/fan-outs.js';
 import { type OwnedEndpoint, type Ticket, Traffic } from './traffic.js';
+
+const atEnd = closeAfterEach();
 
 const limits = { ...dispatcherLimits.engine, leaseMs: leaseMs(1_000), pollMaxMs: 60_000 };
 /** A clock by which no attempt lasts too long, however slow the machine is. */
@@ -33,6 +35,7 @@ describe('A delivery engine without work', () => {
       logError: () => undefined,
       limits,
     });
+    atEnd(() => engine.stop());
     const turns = async () => {
       for (let turn = 0; turn < 50; turn += 1) await setImmediate();
     };
@@ -44,7 +47,6 @@ describe('A delivery engine without work', () => {
     await until(() => asked >= 2, { timeoutMs: 20_000 });
     await turns();
     expect(asked).toBe(2);
-    await engine.stop();
   });
 });
 
@@ -71,6 +73,7 @@ describe('A delivery engine whose outcomes are recorded late', () => {
       logError: () => undefined,
       limits,
     });
+    atEnd(() => engine.stop());
     engine.start();
     // From now on the endpoint is known as quick.
     await engine.deliver(fanOutTo('endpoint'));
@@ -80,7 +83,6 @@ describe('A delivery engine whose outcomes are recorded late', () => {
     for (let n = 0; n < 50; n += 1) await engine.deliver(fanOutTo('endpoint'));
     await until(() => attempts === 51, { timeoutMs: 20_000 });
     recording.resolve();
-    await engine.stop();
   });
 });
 
@@ -113,6 +115,7 @@ describe('A delivery engine whose database is away while attempts end', () => {
       logError: () => undefined,
       limits,
     });
+    atEnd(() => engine.stop());
     engine.start();
     await engine.deliver(fanOutTo('endpoint'));
     await until(() => recorded.size === 1 && traffic.inFlight === 0, { timeoutMs: 20_000 });
@@ -132,7 +135,6 @@ describe('A delivery engine whose database is away while attempts end', () => {
     expect(traffic.room('endpoint')).toBe(slotsOf().perEndpointMax);
     expect(traffic.freeFor('quick')).toBe(slotsOf().knownMax);
     expect(traffic.limited()).toEqual([]);
-    await engine.stop();
   });
 });
 
@@ -216,11 +218,11 @@ describe('A delivery engine that cannot make an attempt', () => {
       logError: () => undefined,
       limits,
     });
+    atEnd(() => engine.stop());
     engine.start();
     await until(() => attempts > 0, { timeoutMs: 20_000 });
     for (let turn = 0; turn < 200; turn += 1) await setImmediate();
     expect(attempts).toBe(slotsOf().perEndpointInitial);
-    await engine.stop();
   });
 });
 
@@ -275,13 +277,13 @@ describe('An endpoint that turns slow while its deliveries are claimed', () => {
       logError: () => undefined,
       limits,
     });
+    atEnd(() => engine.stop());
     engine.start();
     await until(() => released.length === claimed && claimed > 0, { timeoutMs: 20_000 });
     expect(claimed).toBeGreaterThan(perEndpointMax);
     expect(attempts).toBe(0);
     expect(traffic.inFlight).toBe(0);
     attempting.resolve();
-    await engine.stop();
   });
 });
 
@@ -325,12 +327,12 @@ describe('An organization whose attempts hang beyond its share', () => {
       logError: () => undefined,
       limits: { ...limits, pollMaxMs: 10 },
     });
+    atEnd(() => engine.stop());
     engine.start();
     for (const endpointId of endpoints)
       for (let n = 0; n < limits.waitingPerEndpointMax; n += 1)
         await engine.deliver({ ...fanOutTo(endpointId), organizationId });
     isDue = true;
     await until(() => claimed.includes('another'), { timeoutMs: 20_000 });
-    await engine.stop();
   });
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { StoreUnavailable } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
 import { cuttableDatabase } from './testing/cuttable-database.js';
@@ -22,6 +22,8 @@ const config = { ...testConfig, PIS_WEBHOOK_TIMEOUT_MS: 60_000 };
 const lease = leaseMs(config.PIS_WEBHOOK_TIMEOUT_MS);
 
 describe('When something breaks, a client still receives its webhooks', () => {
+  const atEnd = closeAfterEach();
+
   let fixture: DispatcherFixture;
   beforeEach(async () => {
     fixture = await dispatcherFixture();
@@ -170,7 +172,9 @@ describe('When something breaks, a client still receives its webhooks', () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 300 }));
     const database = await cuttableDatabase(fixture.databaseUrl);
+    atEnd(() => database.close());
     const dispatcher = started({ pool: database.pool });
+    atEnd(() => dispatcher.stop());
     await dispatcher.handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
     database.cut();
@@ -180,8 +184,6 @@ describe('When something breaks, a client still receives its webhooks', () => {
     database.restore();
     await untilDelivered(1);
     expect(fixture.receiver.requests).toHaveLength(1);
-    await dispatcher.stop();
-    await database.close();
   });
 
   it('the event store is unavailable: the event stays with the broker, and retries wait', async () => {

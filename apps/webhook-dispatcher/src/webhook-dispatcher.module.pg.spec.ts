@@ -5,7 +5,7 @@ import path from 'node:path';
 import { jest } from '@jest/globals';
 import { Global, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { MessageContext, waitingSince } from '@pis/messaging';
 import { Listener, WakeUps, workChannel, type WorkKind } from '@pis/postgres';
 import { EVENT_STORE, KEYRING, LOGGER, METRICS, PG_POOL, WAKE_UPS } from '@pis/service-kit';
@@ -18,6 +18,8 @@ import {
   testConfig,
 } from './testing/dispatcher-fixture.js';
 import { WebhookDispatcherModule } from './webhook-dispatcher.module.js';
+
+const atEnd = closeAfterEach();
 
 jest.setTimeout(120_000);
 
@@ -93,8 +95,10 @@ afterAll(() => scratch.forEach((folder) => rmSync(folder, { recursive: true, for
 describe('The webhook-dispatcher as an app', () => {
   it('delivers a message of the broker, however long it was deferred, parks an invalid one, counts both, and stops cleanly', async () => {
     const fixture = await dispatcherFixture();
+    atEnd(() => fixture.close());
     const wokenFor: string[] = [];
     const app = await startApp(fixture, {}, wokenFor);
+    atEnd(() => app.close());
     expect(wokenFor).toEqual(['replays', 'deliveries']);
 
     const controller = app.get(PaymentEventsController);
@@ -124,13 +128,13 @@ describe('The webhook-dispatcher as an app', () => {
     );
     expect(metrics).toMatch(/^pis_webhook_attempts_total{outcome="success"} 1$/m);
     expect(metrics).toMatch(/^pis_webhook_backlog{state="due"} 0$/m);
-    await app.close();
-    await fixture.close();
   });
 
   it('begins a replay when it is requested', async () => {
     const fixture = await dispatcherFixture();
+    atEnd(() => fixture.close());
     const app = await startApp(fixture, {});
+    atEnd(() => app.close());
     const requests = replayRequests(fixture.pool);
     for (let times = 0; times < 3; times += 1) {
       // Of an endpoint that was deleted: it ends at once.
@@ -145,13 +149,13 @@ describe('The webhook-dispatcher as an app', () => {
         timeoutMs,
       });
     }
-    await app.close();
-    await fixture.close();
   });
 
   it('sends nothing to the host of a bank, though its network is allowed', async () => {
     const fixture = await dispatcherFixture();
+    atEnd(() => fixture.close());
     const app = await startApp(fixture, { PIS_BANKS_FILE: banksFile(fixture.receiver.url) });
+    atEnd(() => app.close());
     await fixture.createEndpoint();
     await app
       .get(PaymentEventsController)
@@ -167,17 +171,15 @@ describe('The webhook-dispatcher as an app', () => {
     );
     expect(errors).toEqual([expect.stringContaining('address_blocked')]);
     expect(fixture.receiver.requests).toEqual([]);
-    await app.close();
-    await fixture.close();
   });
 
   it('does not start with a banks file that is wrong, and says where', async () => {
     const fixture = await dispatcherFixture();
+    atEnd(() => fixture.close());
     const file = banksFile(fixture.receiver.url, 'BITCOIN');
     await expect(startApp(fixture, { PIS_BANKS_FILE: file })).rejects.toThrow(
       /PIS_BANKS_FILE: line \d+: /,
     );
-    await fixture.close();
   });
 
   it('does not start with a CA file that cannot be read, and says which variable is wrong', () => {

@@ -9,6 +9,9 @@ import {
 import { directBankConnection } from './direct-bank-connection.js';
 import { httpBankConnection } from './http-bank-connection.js';
 import { instructionEnding } from './testing/transfer-instructions.js';
+import { closeAfterEach } from '@pis/local-servers/testing';
+
+const atEnd = closeAfterEach();
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -95,13 +98,14 @@ describe('a bank over HTTP', () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}` });
+    atEnd(() => connection.close());
     await expect(connection.inquire('x')).rejects.toBeInstanceOf(BankUnavailable);
-    await connection.close();
   });
 
   it('does not delay closing the connection, and leaves the outcome unknown', async () => {
     const asked = Promise.withResolvers<void>();
     const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
+    atEnd(() => server.close());
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
     const connection = httpBankConnection({
@@ -113,7 +117,6 @@ describe('a bank over HTTP', () => {
     await connection.close();
     expect(await outcome).toBeInstanceOf(BankUnavailable);
     server.closeAllConnections();
-    server.close();
   });
 });
 

@@ -14,7 +14,7 @@ import {
   type WebhookPatchRequest,
 } from '@pis/contracts';
 import { memoryEventStore } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import {
   createLogger,
   httpAdapter,
@@ -35,6 +35,8 @@ import { PageRoute } from './page-route.js';
 import { RateLimit } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
 import { type Answer, answer } from './requests.js';
+
+const atEnd = closeAfterEach();
 
 const store = memoryEventStore();
 const address = { publicUrl: undefined };
@@ -83,9 +85,9 @@ describe('an app', () => {
 
   it('starts with a route that is declared public, which needs no key', async () => {
     const app = await create(Health);
+    atEnd(() => app.close());
     await app.init();
     expect((await app.inject('/health/live')).body).toBe('live');
-    await app.close();
   });
 
   it('without an API serves public routes, and does not start with an operation', async () => {
@@ -119,6 +121,7 @@ describe('an app', () => {
       }
     }
     const app = await create(Mixed, (server) => configureHttp(server, { ...address, api: false }));
+    atEnd(() => app.close());
     await app.init();
     const page = await app.inject('/pay/x');
     expect(page).toMatchObject({ statusCode: 404, body: '<h1>404 /pay/x: payment not found</h1>' });
@@ -129,7 +132,6 @@ describe('an app', () => {
       expect(other.headers['content-type']).toBe('application/json; charset=utf-8');
       expect(other.json()).toMatchObject({ error: { code: 'NOT_FOUND' } });
     }
-    await app.close();
   });
 
   it('requires keys for the API when several apps share a server', async () => {
@@ -138,9 +140,9 @@ describe('an app', () => {
       configureHttp(server, { ...address, api: true });
       configureHttp(server, { ...address, api: false });
     });
+    atEnd(() => app.close());
     await app.init();
     expect((await app.inject('/v1/payments')).statusCode).toBe(401);
-    await app.close();
   });
 });
 
@@ -236,6 +238,7 @@ describe('an operation', () => {
       }
     }
     const slow = await create(Slow);
+    atEnd(() => slow.close());
     const seen: FastifyRequest[] = [];
     slow
       .getHttpAdapter()
@@ -255,7 +258,6 @@ describe('an operation', () => {
     await gone;
     held.resolve();
     await until(async () => seen[0]?.limitTimer === null, { timeoutMs: 5_000 });
-    await slow.close();
   });
 
   it('always checks its inputs in the same order', async () => {
@@ -295,11 +297,11 @@ describe('an operation', () => {
 
   it('does not run in an app without the hooks', async () => {
     const open = await create(Payments, () => undefined);
+    atEnd(() => open.close());
     await open.init();
     const headers = { authorization: `Bearer ${keys['full_access'] ?? ''}` };
     const reply = await open.inject({ url: '/v1/payments', headers });
     expect(reply.statusCode).toBe(403);
-    await open.close();
   });
 });
 

@@ -11,6 +11,7 @@ import { connectionOf, DataDirectoryInUse, startPostgres } from './postgres.js';
 import { findBinaries } from './postgres-account.js';
 import { until } from './testing/until.js';
 import { diedSuddenly } from './testing/victim.js';
+import { closeAfterEach } from './testing/close-after-each.js';
 
 jest.setTimeout(120_000);
 const asRoot = process.getuid?.() === 0 ? it : it.skip;
@@ -27,6 +28,8 @@ async function query(url: string, sql: string): Promise<readonly Record<string, 
 }
 
 describe('the embedded PostgreSQL', () => {
+  const atEnd = closeAfterEach();
+
   let scratch: string;
   let dataDir: string;
   beforeEach(() => {
@@ -53,8 +56,8 @@ describe('the embedded PostgreSQL', () => {
     expect(processIdentity(first.pid)).toBeNull();
 
     const second = await startPostgres({ dataDir, database: 'pis' });
+    atEnd(() => second.stop());
     expect(await query(second.url, 'SELECT place FROM kept')).toEqual([{ place: 'Łódź' }]);
-    await second.stop();
   });
 
   it('is found by a second program through its data directory, while it runs', async () => {
@@ -67,10 +70,10 @@ describe('the embedded PostgreSQL', () => {
 
   it('refuses a data directory that is in use, and does not harm the running server', async () => {
     const postgres = await startPostgres({ dataDir });
+    atEnd(() => postgres.stop());
     await expect(startPostgres({ dataDir })).rejects.toThrow(DataDirectoryInUse);
     await expect(startPostgres({ dataDir })).rejects.toThrow(`in use by process ${process.pid}`);
     expect(await query(postgres.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await postgres.stop();
   });
 
   it('does not outlive a killed process, and starts again on its data', async () => {
@@ -99,9 +102,9 @@ describe('the embedded PostgreSQL', () => {
     );
     expect(commandLine(left)).toContain(dataDir);
     const next = await startPostgres({ dataDir });
+    atEnd(() => next.stop());
     expect(processIdentity(left)).toBeNull();
     expect(next.pid).not.toBe(left);
-    await next.stop();
   });
 
   it('starts although its stale pid file names another living program', async () => {
@@ -179,9 +182,9 @@ describe('the embedded PostgreSQL', () => {
 
   it('says why it cannot start on the requested port', async () => {
     const one = await startPostgres({ dataDir });
+    atEnd(() => one.stop());
     const other = startPostgres({ dataDir: join(scratch, 'other'), port: one.port });
     await expect(other).rejects.toThrow(/did not start on port \d+:[^]*Address already in use/);
-    await one.stop();
   });
 
   asRoot('runs for root, though only root may enter the folders above it', async () => {

@@ -1,4 +1,5 @@
 export * from './made-once.js';
+export { closeAfterEach } from './testing/close-after-each.js';
 export * from './testing/generic-plan.js';
 export * from './testing/https-receiver.js';
 export * from './testing/old-plans.js';

@@ -1,4 +1,4 @@
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import type { ConsumerProgress } from './attempts.js';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import { NonRetryable } from './errors.js';
@@ -9,6 +9,8 @@ import { gate, sees, Stage, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { memoryConsumerState, memoryDeferredMessages } from './testing/memory.js';
 
+const atEnd = closeAfterEach();
+
 messagingConformance('the embedded transport in memory', () =>
   Promise.resolve(embeddedHarness(memoryConsumerState())),
 );
@@ -17,6 +19,7 @@ describe('the embedded transport', () => {
   it('continues where it was when the log could not be read for a while', async () => {
     const harness = embeddedHarness(memoryConsumerState());
     const stage = await Stage.create(harness, 1);
+    atEnd(() => stage.close());
     const problems: string[] = [];
     const seen = stage.consume(() => undefined, {
       observe: { problem: (doing) => problems.push(doing) },
@@ -32,7 +35,6 @@ describe('the embedded transport', () => {
     expect(seen.values).toEqual(['a:1', 'a:2']);
     expect(seen.strategy.consumerStatus).toMatchObject({ connected: true, error: null });
     expect(problems).toContain('reading the log');
-    await stage.close();
   });
 
   it('starts once its checkpoint can be loaded, and saves it once it can be saved', async () => {
@@ -46,6 +48,7 @@ describe('the embedded transport', () => {
       saveCheckpoint: (group, position) => whenBack(() => memory.saveCheckpoint(group, position)),
     };
     const stage = await Stage.create(embeddedHarness(state), 1);
+    atEnd(() => stage.close());
     await stage.publish('a:1');
     const seen = stage.consume(() => undefined);
     await until(() => seen.strategy.consumerStatus.error !== null, { timeoutMs });
@@ -57,12 +60,12 @@ describe('the embedded transport', () => {
     await sees(seen, 2);
     away = false;
     await stage.untilCommitted(2);
-    await stage.close();
   });
 
   it('pauses and says why while its checkpoint stands on an event that the log has lost', async () => {
     const harness = embeddedHarness(memoryConsumerState());
     const stage = await Stage.create(harness, 1);
+    atEnd(() => stage.close());
     const problems: unknown[] = [];
     await stage.publish('a:1');
     harness.log.break(new CheckpointMoved('g', 'the log has lost the event at 7'));
@@ -75,7 +78,6 @@ describe('the embedded transport', () => {
     harness.log.mend();
     await sees(seen, 1);
     expect(seen.strategy.consumerStatus).toMatchObject({ connected: true, error: null });
-    await stage.close();
   });
 
   it('begins at its checkpoint again if that turns out to be moved while the log cannot be read', async () => {
@@ -91,6 +93,7 @@ describe('the embedded transport', () => {
     };
     const harness = embeddedHarness(state);
     const stage = await Stage.create(harness, 1);
+    atEnd(() => stage.close());
     const handled = gate();
     const seen = stage.consume((value) => (value === 'a:2' ? handled.opened : undefined));
     await stage.publish('a:1');
@@ -106,7 +109,6 @@ describe('the embedded transport', () => {
     await sees(seen, 3);
     expect(seen.values).toEqual(['a:1', 'a:2', 'a:2']);
     await stage.untilCommitted(2);
-    await stage.close();
   });
 
   it('does not read further while its window is full', async () => {
@@ -132,6 +134,7 @@ describe('the embedded transport', () => {
       deferred: memoryDeferredMessages(),
       inFlightMax: 5,
     });
+    atEnd(() => strategy.close());
     const handle = async () => {
       handled += 1;
       await full.opened;
@@ -143,12 +146,12 @@ describe('the embedded transport', () => {
     expect(pages).toBe(5);
     full.open();
     await until(() => pages > 50, { timeoutMs });
-    await strategy.close();
   });
 
   it('also counts unread messages, and keeps reporting when it cannot', async () => {
     const harness = embeddedHarness(memoryConsumerState());
     const stage = await Stage.create(harness, 1);
+    atEnd(() => stage.close());
     const hangs = gate();
     const reports: ConsumerProgress[] = [];
     const problems: string[] = [];
@@ -176,11 +179,11 @@ describe('the embedded transport', () => {
     harness.log.mend();
     hangs.open();
     await until(() => reports.at(-1)?.lag === 0, { timeoutMs });
-    await stage.close();
   });
 
   it('takes a dead letter off its list once its replay succeeds from the retry table', async () => {
     const stage = await Stage.create(embeddedHarness(memoryConsumerState()), 1);
+    atEnd(() => stage.close());
     let error: Error | null = new NonRetryable('a bug');
     await stage.publish('a:1', 'b:1');
     const quick = { deferAfterMs: 0, retryPollMs: 10, idlePollMs: 10 };
@@ -201,7 +204,6 @@ describe('the embedded transport', () => {
     error = null;
     await until(async () => (await stage.deferred()) === 0, { timeoutMs });
     expect(await stage.parked()).toEqual([]);
-    await stage.close();
   });
 
   it('stops although a handler never ends', async () => {

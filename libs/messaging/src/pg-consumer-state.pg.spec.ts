@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  closeAfterEach,
   createTestDatabase,
   openTestPool,
   type TestDatabase,
@@ -15,6 +16,8 @@ import { messagingConformance } from './testing/conformance.js';
 import { gate, timeoutMs } from './testing/stage.js';
 import { embeddedHarness } from './testing/embedded-harness.js';
 import { MemoryLog } from './testing/memory.js';
+
+const atEnd = closeAfterEach();
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -99,6 +102,7 @@ describe('the consumer state in PostgreSQL', () => {
       deferred: pgDeferredMessages(pool),
       replayPollMs: 20,
     });
+    atEnd(() => strategy.close());
     let mended = false;
     let handled = 0;
     const handle = () => {
@@ -113,7 +117,6 @@ describe('the consumer state in PostgreSQL', () => {
     await pgConsumerState(pool).requestReplay('op');
     await until(async () => (await state.parked('op', 1)).length === 0, { timeoutMs });
     expect(handled).toBe(1);
-    await strategy.close();
   });
 
   it('saves no position of before a move, even if the new checkpoint is loaded meanwhile', async () => {
@@ -145,6 +148,7 @@ describe('the consumer state in PostgreSQL', () => {
       deferred: pgDeferredMessages(pool),
       commitIntervalMs: 5,
     });
+    atEnd(() => strategy.close());
     const seen: unknown[] = [];
     strategy.addHandler('t', ((value: unknown) => void seen.push(value)) as never, true);
     strategy.listen(() => undefined);
@@ -164,7 +168,6 @@ describe('the consumer state in PostgreSQL', () => {
     expect(seen.slice(0, 3)).toEqual([1, 2, 3]);
     await until(() => seen.length >= 5, { timeoutMs });
     expect(seen.slice(3)).toEqual([2, 3]);
-    await strategy.close();
   });
 
   it('loses nothing when its connections are cut in the middle', async () => {
@@ -178,6 +181,7 @@ describe('the consumer state in PostgreSQL', () => {
       backoffInitialMs: 5,
       backoffMaxMs: 20,
     });
+    atEnd(() => strategy.close());
     const seen = new Set<unknown>();
     const handle = async (value: unknown) => {
       await pool.query('SELECT 1');
@@ -186,6 +190,7 @@ describe('the consumer state in PostgreSQL', () => {
     strategy.addHandler('t', handle as never, true);
     strategy.listen(() => undefined);
     const killer = new pg.Client({ connectionString: database.url });
+    atEnd(() => killer.end());
     await killer.connect();
     for (let n = 0; n < 200; n += 1) {
       await log.publish([{ topic: 't', key: `k${n % 9}`, value: String(n), headers: {} }]);
@@ -205,7 +210,5 @@ describe('the consumer state in PostgreSQL', () => {
     );
     expect(seen.size).toBe(200);
     expect(await pgConsumerState(pool).parked('cut', 10)).toEqual([]);
-    await killer.end();
-    await strategy.close();
   });
 });

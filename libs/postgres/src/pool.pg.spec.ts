@@ -1,10 +1,17 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { createPool } from './pool.js';
 import { silenceable } from './testing/silent-proxy.js';
 import { isTransient } from './transient-errors.js';
+
+const atEnd = closeAfterEach();
 
 const logger = { warn: () => undefined, debug: () => undefined };
 
@@ -50,6 +57,7 @@ describe('a database that silently vanishes', () => {
 
 it('warns of an idle connection that is lost, but not once the pool is being closed', async () => {
   const database = await createTestDatabase();
+  atEnd(() => database.drop());
   const warnings: string[] = [];
   const warn = (_: object, message: string) => void warnings.push(message);
   const pool = createPool(database.url, 'spec', { ...logger, warn });
@@ -65,12 +73,13 @@ it('warns of an idle connection that is lost, but not once the pool is being clo
   last.emit('error', lost);
   await ended;
   expect(warnings).toEqual(['lost an idle PostgreSQL connection']);
-  await database.drop();
 });
 
 it('the locks of a machine that vanishes are free after half a minute', async () => {
   const database = await createTestDatabase();
+  atEnd(() => database.drop());
   const pool = createPool(database.url, 'spec', logger);
+  atEnd(() => pool.end());
   const { rows } = await pool.query<Record<'idle' | 'interval' | 'count' | 'unanswered', number>>(
     `SELECT current_setting('tcp_keepalives_idle')::int AS idle,
        current_setting('tcp_keepalives_interval')::int AS interval,
@@ -82,13 +91,13 @@ it('the locks of a machine that vanishes are free after half a minute', async ()
     expect(noticedAfterSeconds).toBeGreaterThan(0);
     expect(noticedAfterSeconds).toBeLessThanOrEqual(30);
   }
-  await pool.end();
-  await database.drop();
 });
 
 it('a connection that the server ends immediately fails its query, not the process', async () => {
   const server = await endingAtOnce();
+  atEnd(() => server.close());
   const pool = createPool(server.url, 'spec', logger);
+  atEnd(() => pool.end());
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const failure: unknown = await pool
       .connect()
@@ -99,8 +108,6 @@ it('a connection that the server ends immediately fails its query, not the proce
       .catch((error: unknown) => error);
     expect(isTransient(failure)).toBe(true);
   }
-  await pool.end();
-  server.close();
 });
 
 /** A server that says "ready" and "terminated by an administrator" in one packet. */

@@ -1,4 +1,9 @@
-import { createTestDatabase, type TestDatabase, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  type TestDatabase,
+  until,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { Listener } from './listener.js';
 import { createPool } from './pool.js';
@@ -11,6 +16,8 @@ const lock = { key: 4_711 };
 const limit = { timeoutMs: 20_000 };
 
 describe('a job that one process at a time does', () => {
+  const atEnd = closeAfterEach();
+
   let database: TestDatabase;
   let pool: pg.Pool;
   let pollMs: number;
@@ -179,7 +186,9 @@ describe('a job that one process at a time does', () => {
 
   it('ends soon although the server no longer answers', async () => {
     const proxy = await silenceable(database.url);
+    atEnd(() => proxy.close());
     const throughProxy = createPool(proxy.url, 'spec', log);
+    atEnd(() => throughProxy.end());
     const client = await throughProxy.connect();
     expect(await takeLock(client, lock)).toBe(true);
     proxy.silent = true;
@@ -187,7 +196,5 @@ describe('a job that one process at a time does', () => {
     await endSession(client);
     // Far below the 35 seconds after which the pool itself gives up on an answer.
     expect(performance.now() - startedMs).toBeLessThan(20_000);
-    proxy.close();
-    await throughProxy.end();
   });
 });

@@ -1,5 +1,7 @@
-import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { closeAfterEach, createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import { projectionProgress } from './projection-progress.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 20_000;
 const before = '1'.padStart(20, '0');
@@ -7,8 +9,11 @@ const last = '2'.padStart(20, '0');
 
 it('a reader does not rely on positions that it saw before PostgreSQL crashed', async () => {
   const database = await createTestDatabase();
+  atEnd(() => database.drop());
   const pool = openTestPool(database.url, 2);
+  atEnd(() => pool.end());
   const operator = openTestPool(database.url, 1);
+  atEnd(() => operator.end());
   const save = (position: string) =>
     operator.query(
       `INSERT INTO projection_checkpoints (name, position) VALUES ('payments', $1)
@@ -28,9 +33,6 @@ it('a reader does not rely on positions that it saw before PostgreSQL crashed', 
   expect(await progress.waitFor(last, 1)).toBe(false);
   await save(last);
   expect(await progress.waitFor(last, timeoutMs)).toBe(true);
-
-  await Promise.all([pool.end(), operator.end()]);
-  await database.drop();
 });
 
 it('many readers of one pool cause no warning about its listeners', () => {

@@ -1,6 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  openTestPool,
+  until,
+} from '@pis/local-servers/testing';
 import type { MessagePage, MessageSource } from '@pis/messaging';
 import { Registry } from 'prom-client';
 import { loadConfig } from './config.js';
@@ -8,6 +13,8 @@ import { consumerStrategies } from './consumers.js';
 import { brokerEnv } from './environment.js';
 import { Health } from './health.js';
 import { createLogger } from './logging.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 20_000;
 const messages = 20;
@@ -29,7 +36,9 @@ const source: MessageSource = {
 
 it('a consumer handles as many messages at a time as PIS_CONSUMER_CONCURRENCY says', async () => {
   const database = await createTestDatabase();
+  atEnd(() => database.drop());
   const pool = openTestPool(database.url, 4);
+  atEnd(() => pool.end());
   const logger = createLogger('test', 'silent');
   const [strategy] = consumerStrategies(['webhook-dispatcher'], {
     config: loadConfig(brokerEnv, { PIS_CONSUMER_CONCURRENCY: '3' }),
@@ -55,6 +64,4 @@ it('a consumer handles as many messages at a time as PIS_CONSUMER_CONCURRENCY sa
   open();
   await until(() => begun === messages, { timeoutMs });
   await strategy?.close();
-  await pool.end();
-  await database.drop();
 });

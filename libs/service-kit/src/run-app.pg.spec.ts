@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@pis/local-servers';
 import { type EventStore, StoreUnavailable } from '@pis/event-store';
-import { requireServer, until } from '@pis/local-servers/testing';
+import { closeAfterEach, requireServer, until } from '@pis/local-servers/testing';
 import type { WakeUp, WakeUps } from '@pis/postgres';
 import { migrate } from '@pis/read-models';
 import pg from 'pg';
@@ -36,6 +36,8 @@ const minimal: Minimal = {
 };
 
 describe('an app', () => {
+  const atEnd = closeAfterEach();
+
   const server = requireServer('PIS_TEST_POSTGRES_URL');
   const database = `later_${randomUUID().replaceAll('-', '')}`;
   const databaseUrl = Object.assign(new URL(server), { pathname: `/${database}` }).href;
@@ -250,6 +252,7 @@ describe('an app', () => {
 
   it('says which port is in use and what to do, before anything of it starts', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
+    atEnd(() => taken.close());
     await once(taken, 'listening');
     const PORT = String((taken.address() as AddressInfo).port);
     const lines: string[] = [];
@@ -263,7 +266,6 @@ describe('an app', () => {
       `PORT: port ${PORT} is in use (EADDRINUSE): stop the program that listens there, or set PORT to another port`,
     );
     expect([isBuilt, lines]).toEqual([false, []]);
-    taken.close();
   });
 
   it('says that HOST is not an address of the machine', async () => {
@@ -325,6 +327,7 @@ describe('an app', () => {
 
   it('does not start if its metrics port is in use, and leaves nothing open', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
+    atEnd(() => taken.close());
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
     const publicApp = { ...minimal, publicPort: true };
@@ -332,7 +335,6 @@ describe('an app', () => {
     const variables = { PIS_ENVIRONMENT: 'production', PORT, PIS_METRICS_PORT: String(port) };
     await expect(start(variables, publicApp)).rejects.toThrow(/EADDRINUSE/);
     await expect(fetch(`http://127.0.0.1:${PORT}/health/live`)).rejects.toThrow();
-    taken.close();
   });
 
   it('runs its hooks for every answer, including unknown paths', async () => {

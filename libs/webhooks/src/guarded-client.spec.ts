@@ -1,5 +1,5 @@
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
-import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
+import { closeAfterEach, type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
 import {
   guardedClient,
   type GuardedClient,
@@ -7,6 +7,8 @@ import {
   responseKeptBytes,
 } from './guarded-client.js';
 import type { Lookup } from './lookup.js';
+
+const atEnd = closeAfterEach();
 
 let receiver: HttpsReceiver;
 const clients: GuardedClient[] = [];
@@ -60,10 +62,10 @@ describe('A delivery over HTTPS', () => {
 
   it('uses a connection again for the next one', async () => {
     const wire = await wireTo(receiver);
+    atEnd(() => wire.close());
     const one = client({ connectionsPerOriginMax: 1 });
     for (let i = 0; i < 3; i++) expect(await post(one, wire.url)).toMatchObject({ status: 200 });
     expect(wire.connections()).toBe(1);
-    await wire.close();
   });
 
   it('goes over a new connection when the receiver has closed the kept one', async () => {
@@ -77,21 +79,21 @@ describe('A delivery over HTTPS', () => {
   it('keeps the first KiB of an answer, and does not read forever', async () => {
     receiver.respondWith(() => ({ status: 500, body: 'é'.repeat(20 * 1024 * 1024) }));
     const wire = await wireTo(receiver);
+    atEnd(() => wire.close());
     const result = await post(client(), wire.url);
     expect(result).toMatchObject({ status: 500, error: null });
     expect(Buffer.byteLength(result.responseBody ?? '')).toBe(responseKeptBytes);
     // What the operating system buffers comes on top of the 64 KiB.
     expect(wire.bytesBack()).toBeLessThan(10 * 1024 * 1024);
-    await wire.close();
   });
 
   it('has its outcome when the status arrives, although the answer never ends', async () => {
     receiver.respondWith(() => ({ status: 200, body: 'x'.repeat(100_000) }));
     const wire = await wireTo(receiver, { stallAfterBytes: 20_000 });
+    atEnd(() => wire.close());
     const result = await post(client(), wire.url);
     expect(result).toMatchObject({ status: 200, error: null });
     expect(result.responseBody).toBe('x'.repeat(responseKeptBytes));
-    await wire.close();
   });
 
   it('fails on headers that never end', async () => {

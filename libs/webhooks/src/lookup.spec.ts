@@ -1,6 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { exceptLoopback, nameLookup } from './lookup.js';
+
+const atEnd = closeAfterEach();
 
 /** A name server that answers A queries as configured. Null: it never answers. */
 async function nameServer(addressesOf: (name: string) => readonly string[] | null) {
@@ -56,44 +58,45 @@ const neverAsked = () => Promise.reject(new Error('the system was asked'));
 describe('The host of a webhook is looked up', () => {
   it('at the name servers, with all its addresses', async () => {
     const dns = await nameServer(() => ['192.0.2.1', '192.0.2.2']);
+    atEnd(() => dns.close());
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     expect(await lookup('hooks.example')).toEqual(['192.0.2.1', '192.0.2.2']);
-    await dns.close();
   });
 
   it('once for concurrent lookups', async () => {
     const dns = await nameServer(() => ['192.0.2.1']);
+    atEnd(() => dns.close());
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     await Promise.all([lookup('hooks.example'), lookup('hooks.example')]);
     expect(dns.asked).toEqual(['hooks.example']);
-    await dns.close();
   });
 
   it('with a bounded number of addresses, although a hostile zone has hundreds', async () => {
     const many = Array.from({ length: 25 }, (_, i) => `192.0.2.${i}`);
     const dns = await nameServer(() => many);
+    atEnd(() => dns.close());
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     expect(await lookup('hooks.example')).toHaveLength(16);
-    await dns.close();
   });
 
   it('by the system where the name servers do not know it: names of the hosts file', async () => {
     const dns = await nameServer(() => []);
+    atEnd(() => dns.close());
     const bySystem = () => Promise.resolve(['10.0.0.7']);
     const lookup = nameLookup({ servers: [dns.server], bySystem });
     expect(await lookup('receiver')).toEqual(['10.0.0.7']);
-    await dns.close();
   });
 
   it('never by the system when its name server does not answer: that would block a shared thread', async () => {
     const dns = await nameServer(() => null);
+    atEnd(() => dns.close());
     const lookup = nameLookup({ servers: [dns.server], bySystem: neverAsked });
     await expect(lookup('silent.example')).rejects.toThrow(/no name server answered/);
-    await dns.close();
   }, 20_000);
 
   it('by the system for two names at a time at most', async () => {
     const dns = await nameServer(() => []);
+    atEnd(() => dns.close());
     let underWay = 0;
     let most = 0;
     const bySystem = async () => {
@@ -107,11 +110,11 @@ describe('The host of a webhook is looked up', () => {
     const found = await Promise.all(names.map(lookup));
     expect(found).toEqual(names.map(() => ['10.0.0.7']));
     expect(most).toBe(2);
-    await dns.close();
   });
 
   it('or fails at once when too many names wait, and works again when they are done', async () => {
     const dns = await nameServer(() => []);
+    atEnd(() => dns.close());
     const held = Promise.withResolvers<void>();
     const bySystem = async () => {
       await held.promise;
@@ -135,7 +138,6 @@ describe('The host of a webhook is looked up', () => {
     const found = (await Promise.all(answers)).filter((answer) => answer === 'found');
     expect(found).toHaveLength(askedOfSystemMax);
     expect(await lookup('afterwards')).toEqual(['10.0.0.7']);
-    await dns.close();
   });
 });
 

@@ -1,12 +1,14 @@
 /** Files over SFTP, against a real SSH server. */
 import { createServer, type AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
 import { fileTransportConformance } from '../testing/file-transport.conformance.js';
 import { sshKeyPair, startSftpServer, type TestSftpServer } from '../testing/sftp-server.js';
 import type { FileTransport } from './file-transport.js';
 import { sftpFiles, type SftpFilesOptions } from './sftp-files.js';
+
+const atEnd = closeAfterEach();
 
 const key = sshKeyPair();
 const password = 'correct horse battery staple';
@@ -225,6 +227,7 @@ describe('a server', () => {
     await slow.list(1);
     server.faults.hangs = true;
     const other = await startSftpServer({ username: 'acme', password });
+    atEnd(() => other.stop());
     const quick = open({
       port: other.port,
       hostKeys: [other.publicKey],
@@ -235,7 +238,6 @@ describe('a server', () => {
     expect(other.files.size).toBe(1);
     jest.advanceTimersByTime(1_000);
     await givenUp;
-    await other.stop();
   });
 
   it('is connected to once, by however many calls at a time', async () => {

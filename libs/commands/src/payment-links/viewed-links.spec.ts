@@ -4,9 +4,12 @@ import { jest } from '@jest/globals';
 import { memoryEventStore, sealedStore } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
 import { testKeyring } from '@pis/keyring/testing';
+import { closeAfterEach } from '@pis/local-servers/testing';
 import { by, client, linkWorld, memoryTables, submission, visitor } from '../testing/link-world.js';
 import { unrefused } from '../use-case.js';
 import { PaymentLinks } from './payment-links.js';
+
+const atEnd = closeAfterEach();
 
 /** The pages beside the dashboard: two processes with one store. */
 async function twoProcesses() {
@@ -58,6 +61,7 @@ async function twoProcesses() {
       },
     },
   });
+  atEnd(() => pages.close());
   const view = async (token: string) => {
     const link = await pages.find(token);
     if (link !== null) await pages.recordOpen(link, client);

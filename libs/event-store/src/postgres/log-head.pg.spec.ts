@@ -1,5 +1,10 @@
 /** The cost of idle subscriptions, and what they find without notifications. */
-import { createTestDatabase, openTestPool, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  openTestPool,
+  until,
+} from '@pis/local-servers/testing';
 import { Listener } from '@pis/postgres';
 import type pg from 'pg';
 import type { EventStore } from '../port.js';
@@ -14,6 +19,8 @@ import * as statements from './statements.js';
 const timeoutMs = 20_000;
 
 describe('subscriptions to the log in PostgreSQL', () => {
+  const atEnd = closeAfterEach();
+
   let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let pool: pg.Pool;
   let store: EventStore;
@@ -85,12 +92,15 @@ describe('subscriptions to the log in PostgreSQL', () => {
     'do not query the head of the log while notifications are proven to arrive',
     async () => {
       const listener = listenerOn(database.url);
+      atEnd(() => listener.stop());
       const seldom = { pollProvenIntervalMs: 3_600_000 };
       const often = { pollIntervalMs: 1, pollWithoutListenIntervalMs: 1 };
       const sent = open({ listener, ...seldom, ...often });
       const looks = () => sent.get(statements.readHead.name) ?? 0;
       const follower = follow(store, { after: '' });
+      atEnd(() => follower.stop());
       const elsewhere = postgresEventStore({ pool });
+      atEnd(() => elsewhere.close());
       const seen = async () => {
         const count = follower.events.length + 1;
         await elsewhere.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
@@ -112,9 +122,6 @@ describe('subscriptions to the log in PostgreSQL', () => {
       // As after a statement that has failed.
       listener.doubt();
       await until(() => looks() > before + 10, { timeoutMs });
-      await follower.stop();
-      await elsewhere.close();
-      await listener.stop();
     },
     testTimeoutMs,
   );
@@ -126,6 +133,7 @@ describe('subscriptions to the log in PostgreSQL', () => {
     'no longer rely on notifications when a connection of the store %s',
     async (_, code, failuresMax) => {
       const listener = listenerOn(database.url);
+      atEnd(() => listener.stop());
       let failures = 0;
       const failing = new Proxy(pool, {
         get(target, property) {
@@ -146,7 +154,6 @@ describe('subscriptions to the log in PostgreSQL', () => {
       if (failuresMax === 1) expect(await read).toEqual([]);
       else await expect(read).rejects.toThrow('away');
       expect(listener.isProven).toBe(false);
-      await listener.stop();
     },
     testTimeoutMs,
   );
@@ -157,7 +164,9 @@ describe('subscriptions to the log in PostgreSQL', () => {
       const sent = open({});
       const reads = () => sent.get(statements.readLog.name) ?? 0;
       const follower = follow(store, { after: '' });
+      atEnd(() => follower.stop());
       const elsewhere = postgresEventStore({ pool });
+      atEnd(() => elsewhere.close());
       const seen = async (writer: EventStore) => {
         const count = follower.events.length + 1;
         await writer.append(`payment-${unique()}`, 'noStream', [eventToAppend()]);
@@ -179,8 +188,6 @@ describe('subscriptions to the log in PostgreSQL', () => {
       }
       expect(reads()).toBe(before + 10);
       expect(follower.events).toEqual((await store.readLog({ after: '' })).events);
-      await follower.stop();
-      await elsewhere.close();
     },
     testTimeoutMs,
   );
@@ -192,18 +199,18 @@ describe('subscriptions to the log in PostgreSQL', () => {
       elsewhere.pathname = '/postgres';
       // It listens, and nothing that is sent arrives there.
       const listener = listenerOn(elsewhere.href);
+      atEnd(() => listener.stop());
       open({ listener, pollIntervalMs: 50, pollProvenIntervalMs: 3_600_000 });
       const category = unique();
       const follower = follow(store, { after: '', streamPrefixes: [`${category}-`] });
+      atEnd(() => follower.stop());
       const writer = postgresEventStore({ pool });
+      atEnd(() => writer.close());
       for (let count = 1; count <= 3; count += 1) {
         await writer.append(`${category}-${count}`, 'noStream', [eventToAppend()]);
         await until(() => follower.events.length === count, { timeoutMs });
       }
       expect([listener.listening, listener.isProven]).toEqual([true, false]);
-      await follower.stop();
-      await writer.close();
-      await listener.stop();
     },
     testTimeoutMs,
   );

@@ -1,6 +1,6 @@
 /** The head of the log while polls answer late. */
 import { jest } from '@jest/globals';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { type LogPage, type Position, beginning } from '../port.js';
 import { eventToAppend } from '../testing/conformance-kit.js';
 import { LogHead } from './log-head.js';
@@ -9,6 +9,8 @@ const timeoutMs = 10_000;
 const at = (place: number): Position => String(place).padStart(20, '0');
 
 describe('the known head of the log', () => {
+  const atEnd = closeAfterEach();
+
   let polls: PromiseWithResolvers<Position>[];
   let head: LogHead;
 
@@ -175,6 +177,7 @@ describe('the known head of the log', () => {
       readHead: () => Promise.resolve(at((polled += 1))),
       intervalMs: () => 3_600_000,
     });
+    atEnd(() => seldom.stop());
     seldom.start();
     for (let count = 1; count <= 3; count += 1) {
       const { rung } = seldom.bell;
@@ -182,7 +185,6 @@ describe('the known head of the log', () => {
       await until(() => seldom.bell.rung === rung + 1, { timeoutMs });
     }
     expect(polled).toBe(3);
-    seldom.stop();
   });
 
   it('wakes for a notification during an append that hangs', () => {

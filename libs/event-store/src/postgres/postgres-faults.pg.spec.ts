@@ -1,10 +1,18 @@
 /** The PostgreSQL event store when PostgreSQL fails. */
-import { createTestDatabase, openTestPool, requireServer, until } from '@pis/local-servers/testing';
+import {
+  closeAfterEach,
+  createTestDatabase,
+  openTestPool,
+  requireServer,
+  until,
+} from '@pis/local-servers/testing';
 import pg from 'pg';
 import { type EventStore, StoreUnavailable } from '../port.js';
 import { eventToAppend, follow, testTimeoutMs, unique } from '../testing/conformance-kit.js';
 import { type PostgresEventStoreOptions, postgresEventStore } from './postgres-event-store.js';
 import * as statements from './statements.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 20_000;
 const nobodyListens = 'postgresql://postgres@127.0.0.1:1/none';
@@ -76,14 +84,14 @@ describe('the event store when PostgreSQL fails', () => {
     'reports a log that is being restored, and has no head yet, as StoreUnavailable',
     async () => {
       const restored = await createTestDatabase();
+      atEnd(() => restored.drop());
       const pool = openTestPool(restored.url, 2);
+      atEnd(() => pool.end());
       const store = postgresEventStore({ pool });
+      atEnd(() => store.close());
       await pool.query('DELETE FROM event_log_head');
       const append = store.append('payment-1', 'noStream', [eventToAppend()]);
       await expect(append).rejects.toBeInstanceOf(StoreUnavailable);
-      await store.close();
-      await pool.end();
-      await restored.drop();
     },
     testTimeoutMs,
   );
@@ -148,6 +156,7 @@ describe('the event store when PostgreSQL fails', () => {
       const category = unique();
       const after = await subscriber.lastPosition();
       const follower = follow(subscriber, { after, streamPrefixes: [`${category}-`] });
+      atEnd(() => follower.stop());
       await until(
         async () => {
           const { rowCount } = await operator.query(
@@ -163,7 +172,6 @@ describe('the event store when PostgreSQL fails', () => {
         await writer.append(`${category}-${count}`, 'noStream', [eventToAppend()]);
         await until(() => follower.events.length === count, { timeoutMs });
       }
-      await follower.stop();
     },
     testTimeoutMs,
   );
@@ -177,6 +185,7 @@ describe('the event store when PostgreSQL fails', () => {
       const after = await store.lastPosition();
       const onConnection = (failure: Error | null) => void states.push(failure?.name ?? null);
       const follower = follow(store, { after, onConnection });
+      atEnd(() => follower.stop());
       const listeners = async () => {
         const { rows } = await operator.query<{ pid: number }>(
           `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
@@ -195,7 +204,6 @@ describe('the event store when PostgreSQL fails', () => {
       await operator.query('SELECT pg_terminate_backend($1)', [lost]);
       await until(() => states.length === 3, { timeoutMs });
       expect(states).toEqual([null, 'StoreUnavailable', null]);
-      await follower.stop();
     },
     testTimeoutMs,
   );
@@ -207,9 +215,9 @@ describe('the event store when PostgreSQL fails', () => {
       const category = unique();
       const after = await subscriber.lastPosition();
       const follower = follow(subscriber, { after, streamPrefixes: [`${category}-`] });
+      atEnd(() => follower.stop());
       await open().append(`${category}-1`, 'noStream', [eventToAppend()]);
       await until(() => follower.events.length === 1, { timeoutMs });
-      await follower.stop();
     },
     testTimeoutMs,
   );
@@ -247,7 +255,9 @@ describe('the event store when PostgreSQL fails', () => {
     'looks events up by index, even with a plan made while the table was empty',
     async () => {
       const fresh = await createTestDatabase();
+      atEnd(() => fresh.drop());
       const client = new pg.Client({ connectionString: fresh.url });
+      atEnd(() => client.end());
       await client.connect();
       await client.query('SET plan_cache_mode = force_generic_plan');
       const parameters = new Map([
@@ -265,8 +275,6 @@ describe('the event store when PostgreSQL fails', () => {
         expect(plan).toMatch(/Index Scan .*events_/);
         expect(plan).not.toMatch(/Seq Scan on events/);
       }
-      await client.end();
-      await fresh.drop();
     },
     testTimeoutMs,
   );

@@ -3,6 +3,9 @@ import { sftpFiles } from '../../connections/sftp-files.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { sshKeyPair, startSftpServer, type TestSftpServer } from '../../testing/sftp-server.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
+import { closeAfterEach } from '@pis/local-servers/testing';
+
+const atEnd = closeAfterEach();
 
 const key = sshKeyPair();
 const roundsMax = 30;
@@ -56,6 +59,7 @@ it(
   async () => {
     server.faults.forbids = ['REMOVE'];
     const bank = overSftp();
+    atEnd(() => bank.close());
     for (let day = 0; day < 3; day += 1) {
       await bank.submit(instructionEnding('0101'));
       await bank.rounds.outbound();
@@ -66,7 +70,6 @@ it(
     expect(await bank.rounds.inbound()).toBeNull();
     expect([...server.files.keys()].filter((path) => path.startsWith(inbound))).toHaveLength(6);
     expect(await world.count('ach_inbox_files', "state = 'kept'")).toBe(6);
-    await bank.close();
   },
   limitMs,
 );
@@ -78,6 +81,7 @@ it.each([
   'a connection that %s loses no entry and sends none twice',
   async (_what, faults) => {
     const bank = overSftp();
+    atEnd(() => bank.close());
     const instructions = Array.from({ length: 60 }, (_, index) =>
       instructionEnding(index % 3 === 0 ? '0101' : '4321'),
     );
@@ -100,7 +104,6 @@ it.each([
     expect(feed.filter(({ type }) => type === 'confirmed')).toHaveLength(60);
     expect(feed.filter(({ type }) => type === 'returned')).toHaveLength(20);
     expect(world.lines.join('\n')).toContain('could not be uploaded');
-    await bank.close();
   },
   limitMs,
 );
