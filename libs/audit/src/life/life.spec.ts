@@ -151,6 +151,35 @@ it('tells what changed between two revisions or times, and no personal data', as
   expect(textOfDiff(none ?? fail())).toContain('nothing differs');
 });
 
+describe('a payment that was returned by a process whose clock is behind', () => {
+  const [behind, later] = [
+    new Date('2026-01-02T12:00:00.000Z'),
+    new Date('2026-01-03T00:00:00.000Z'),
+  ];
+  beforeEach(async () => {
+    const payments = repository(store, payment);
+    const data = { returnReasonCode: 'R01' };
+    const returned = { type: 'PaymentReturned', at: behind.toISOString(), data } as const;
+    const context = { ...by, actor: 'system:rail-executor' };
+    await payments.append(ids.payment, await payments.load(ids.payment), [returned], context);
+  });
+
+  it('counts as completed and returned from the later time on, as for the API', async () => {
+    const [early, whole] = [await life(behind), await life(later)];
+    expect([early.status, early.events.length]).toEqual(['PROCESSING', 2]);
+    expect([whole.status, whole.events.length]).toEqual(['RETURNED', 4]);
+    const diff = await paymentDiff(store, ids.payment, { at: behind }, { at: later });
+    expect([diff?.from.revision, diff?.to.revision]).toEqual([1, 3]);
+  });
+
+  it('keeps its events in the order of the log in the timeline', async () => {
+    const { entries } = timelineOf(await life());
+    expect(entries.filter(({ kind }) => kind === 'event').map(({ what }) => what)).toEqual([
+      ...['PaymentQueued', 'PaymentProcessing', 'PaymentCompleted', 'PaymentReturned'],
+    ]);
+  });
+});
+
 it('shows control characters and changes of direction instead of obeying them', async () => {
   const told = await life();
   const texts = [textOfLife(told), textOfTimeline(timelineOf(told))];

@@ -4,7 +4,7 @@
  */
 import { collection, type DomainEvent, payment, type Payment, streamIdOf } from '@pis/domain';
 import { visibleText } from './visible-text.js';
-import { domainEventOf, type EventStore, type RecordedEvent } from '@pis/event-store';
+import { domainEventOf, eventsAsOf, type EventStore, type RecordedEvent } from '@pis/event-store';
 
 /** A revision, or the last event that was recorded until a time. */
 export type LifePoint = { readonly revision: number } | { readonly at: Date };
@@ -55,7 +55,7 @@ export async function paymentDiff(
   for (const category of ['payment', 'collection'] as const) {
     const events = await store.readStream(streamIdOf(category, paymentId), { leaveSealed: true });
     if (events.length === 0) continue;
-    const [before, after] = [from, to].map((point) => events.filter(isUntil(point)));
+    const [before, after] = [from, to].map((point) => eventsUntil(events, point));
     return {
       paymentId,
       from: placeOf(before),
@@ -66,11 +66,9 @@ export async function paymentDiff(
   return null;
 }
 
-function isUntil(point: LifePoint): (event: RecordedEvent) => boolean {
-  return ({ revision, metadata }) =>
-    'revision' in point
-      ? revision <= point.revision
-      : Date.parse(metadata.at) <= point.at.getTime();
+function eventsUntil(events: readonly RecordedEvent[], point: LifePoint): readonly RecordedEvent[] {
+  if ('at' in point) return eventsAsOf(events, point.at.toISOString());
+  return events.filter(({ revision }) => revision <= point.revision);
 }
 
 function placeOf(events: readonly RecordedEvent[] = []): DiffPlace {

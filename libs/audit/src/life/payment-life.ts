@@ -9,7 +9,7 @@ import {
   statusAfter,
   streamIdOf,
 } from '@pis/domain';
-import { type EventStore, openAddresses, type RecordedEvent } from '@pis/event-store';
+import { eventsAsOf, type EventStore, openAddresses, type RecordedEvent } from '@pis/event-store';
 
 export interface PaymentLife {
   readonly paymentId: string;
@@ -109,9 +109,7 @@ export async function paymentLife(
       leaveSealed: true,
     });
     if (events.length === 0) continue;
-    const isShown = ({ metadata }: RecordedEvent) =>
-      asOf === null || Date.parse(metadata.at) <= asOf.getTime();
-    const shown = events.filter(isShown);
+    const shown = asOf === null ? events : eventsAsOf(events, asOf.toISOString());
     const status = shown.reduce<PaymentStatus | null>(statusOf, null);
     const addresses = sources.openAddresses ? await addressesOf(sources, shown) : [];
     const told = shown.map((event, index) => shownEvent(event, addresses[index] ?? null));

@@ -22,7 +22,10 @@ export interface Timeline {
   readonly entries: readonly TimelineEntry[];
 }
 
-/** Of the same time, events come first, and deliveries last. */
+/**
+ * Of the same time, events come first, and deliveries last. Events keep their order in the log: one whose time is before
+ * that of the event before it, because clocks differ, comes right after that one.
+ */
 export function timelineOf({
   paymentId,
   status,
@@ -30,8 +33,12 @@ export function timelineOf({
   files,
   deliveries,
 }: PaymentLife): Timeline {
-  const happened = [
-    ...events.map(({ at, type, actor }) => ({ at, kind: 'event', what: type, by: actor }) as const),
+  let latestMs = -Infinity;
+  const recorded = events.map(({ at, type, actor }) => {
+    latestMs = Math.max(latestMs, Date.parse(at));
+    return { placeMs: latestMs, at, kind: 'event', what: type, by: actor } as const;
+  });
+  const others = [
     ...files.map(
       (file) => ({ at: file.at, kind: 'file', what: titleOfFile(file), by: null }) as const,
     ),
@@ -41,15 +48,16 @@ export function timelineOf({
       const ended = { ...delivery, what: `webhook ${eventType} ${state}` };
       return finishedAt === null ? [made] : [made, { ...ended, at: finishedAt }];
     }),
-  ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
-  const times = happened.map(({ at }) => Date.parse(at));
-  const [first = 0] = times;
-  const entries = happened.map((entry, index) => {
-    const time = times[index] ?? first;
-    const previous = index === 0 ? first : (times[index - 1] ?? first);
-    return { ...entry, sinceStartMs: time - first, sincePreviousMs: time - previous };
+  ].map((other) => ({ placeMs: Date.parse(other.at), ...other }));
+  const happened = [...recorded, ...others].toSorted((a, b) => a.placeMs - b.placeMs);
+  const firstMs = happened[0]?.placeMs ?? 0;
+  let previousMs = firstMs;
+  const entries = happened.map(({ placeMs, ...entry }) => {
+    const sincePreviousMs = placeMs - previousMs;
+    previousMs = placeMs;
+    return { ...entry, sinceStartMs: placeMs - firstMs, sincePreviousMs };
   });
-  return { paymentId, status, durationMs: (times.at(-1) ?? first) - first, entries };
+  return { paymentId, status, durationMs: previousMs - firstMs, entries };
 }
 
 export function textOfTimeline({ paymentId, status, durationMs, entries }: Timeline): string {
