@@ -170,7 +170,9 @@ export class AuditLog {
     const isDue = () =>
       isAsked ||
       (isEnd && size - this.signed.size >= checkpointEveryEvents) ||
-      nowMs - Math.max(this.signed.atMs, this.behindSinceMs ?? -Infinity) >= checkpointEveryMs;
+      // Before or after: a clock that was far ahead, and is right again, must not stop the signing.
+      Math.abs(nowMs - Math.max(this.signed.atMs, this.behindSinceMs ?? -Infinity)) >=
+        checkpointEveryMs;
     // An idle log costs no read of the checkpoints.
     if ((size === this.signed.size && !isAsked) || !isDue()) return;
     const previous = await newestCheckpoint(store);
