@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beginning, type EventStore, postgresEventStore } from '@pis/event-store';
-import { eventStoreDbEventStore } from '@pis/event-store/eventstoredb';
 import pg from 'pg';
 import { passedSchema, withClient } from './passing-rows.js';
 import type { System } from './systems.js';
@@ -166,10 +165,7 @@ export async function withStore<Result>(
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   const store =
     environment['PIS_EVENT_STORE'] === 'eventstoredb'
-      ? eventStoreDbEventStore({
-          connectionString: environment['EVENTSTOREDB_URL'] ?? '',
-          namespace: environment['EVENTSTOREDB_NAMESPACE'] ?? '',
-        })
+      ? await eventStoreDbOf(environment)
       : postgresEventStore({ pool, listenConnectionString: databaseUrl });
   try {
     return await work(store);
@@ -177,4 +173,13 @@ export async function withStore<Result>(
     await store.close();
     await pool.end();
   }
+}
+
+/** Loaded here and not before: where the stand-in runs, that has loaded both clients in the order that it needs. */
+async function eventStoreDbOf(environment: System['environment']): Promise<EventStore> {
+  const { eventStoreDbEventStore } = await import('@pis/event-store/eventstoredb');
+  return eventStoreDbEventStore({
+    connectionString: environment['EVENTSTOREDB_URL'] ?? '',
+    namespace: environment['EVENTSTOREDB_NAMESPACE'] ?? '',
+  });
 }

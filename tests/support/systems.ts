@@ -3,7 +3,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { startEventStoreDbStandIn } from '@pis/event-store/testing';
 import { connectionOf } from '@pis/local-servers';
 import { createTestDatabase } from '@pis/local-servers/testing';
 import { copyEmbeddedPostgres } from './embedded-postgres.js';
@@ -94,6 +93,8 @@ async function onEventStoreDb(
   start: StartSystem,
 ): Promise<System> {
   const given = process.env['EVENTSTOREDB_URL'];
+  // Most scenarios need neither gRPC nor a client of EventStoreDB.
+  const { startEventStoreDbStandIn } = await import('@pis/event-store/testing');
   const standIn = given ? null : await startEventStoreDbStandIn();
   const system = await start({
     ...settings,
