@@ -1,9 +1,11 @@
 import { AuditBroken } from '@pis/audit';
 import { StoreUnavailable } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { Bell, type Logger } from '@pis/service-kit';
 import { testMetrics } from '@pis/service-kit/testing';
 import { AuditWorker } from './audit-worker.js';
+
+const atEnd = closeAfterEach();
 
 const timeoutMs = 20_000;
 
@@ -37,6 +39,7 @@ function started(idleMs = 1) {
     logger: logger as unknown as Logger,
     pauses: { pollMs: 1, retryMs: 1, brokenRetryMs: 1 },
   });
+  atEnd(() => worker.stop());
   worker.start();
   const value = async (name: string) => {
     const [sample] = (await metrics.getSingleMetric(name)?.get())?.values ?? [];

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { WebhookEndpoint } from '@pis/domain';
 import { memoryEventStore } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
+import { closeAfterEach, until } from '@pis/local-servers/testing';
 import { Bell } from '@pis/postgres';
 import type { ReplayRecord } from '@pis/webhook-deliveries';
 import pg from 'pg';
 import { dispatcherLimits } from './limits.js';
 import { type ReplayDeps, ReplayWorker } from './replay-worker.js';
+
+const atEnd = closeAfterEach();
 
 const unexpected = () => Promise.reject(new Error('without a replay there is no work'));
 
@@ -43,6 +45,7 @@ function idleWorker(leased: () => Promise<null>, idleMs = 1) {
     logError: (error) => errors.push(error),
     limits: { ...dispatcherLimits.replays, pollMs: 1 },
   });
+  atEnd(() => worker.stop());
   return { worker, asked, errors, bell };
 }
 
@@ -131,6 +134,7 @@ describe('A replay whose endpoint takes nothing', () => {
       logError: () => undefined,
       limits: { ...dispatcherLimits.replays, pageEveryMs, waitMs, ...limits },
     });
+    atEnd(() => worker.stop());
     return { worker, waits };
   }
 

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LockHeld, takeLock, waitForLock } from '../plain/owner-lock.mjs';
+import { closeAfterEach } from './testing/close-after-each.js';
+
+const atEnd = closeAfterEach();
 
 const lockModule = pathToFileURL(join(import.meta.dirname, '../plain/owner-lock.mjs')).href;
 
@@ -12,9 +15,11 @@ function run(script: string, ...args: readonly string[]): ChildProcess {
   const code = `import { takeLock, waitForLock } from '${lockModule}';
     import { mkdirSync, rmdirSync } from 'node:fs';
     const args = process.argv.slice(1);\n${script}`;
-  return spawn(process.execPath, ['--input-type=module', '-e', code, ...args], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  atEnd(() => child.kill('SIGKILL'));
+  return child;
 }
 
 describe('a lock between processes', () => {

@@ -4,6 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { processIdentity, processWatch } from '../plain/process-identity.mjs';
+import { closeAfterEach } from './testing/close-after-each.js';
+
+const atEnd = closeAfterEach();
 
 const module = pathToFileURL(join(import.meta.dirname, '../plain/process-identity.mjs')).href;
 const preload = pathToFileURL(
@@ -34,6 +37,7 @@ describe('a process', () => {
 
   it('is watched until it has ended', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)']);
+    atEnd(() => child.kill('SIGKILL'));
     await once(child, 'spawn');
     const isThere = processWatch(child.pid ?? 0, processIdentity(child.pid ?? 0) ?? '');
     expect(isThere()).toBe(true);
