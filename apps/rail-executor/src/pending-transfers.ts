@@ -11,6 +11,7 @@
  * payment, or a part of it, shows that: the row is kept, and what it knows beyond the stream is used. While
  * the log lacks what the executor's checkpoint stands on, no row is handled at all.
  */
+import { recordsSql } from '@pis/bank-rails/connections';
 import { GroupCommit } from '@pis/postgres';
 import type pg from 'pg';
 import { unknownConnection } from './banks.js';
@@ -228,6 +229,20 @@ export class PendingTransfers {
       values: [paymentId],
     });
     return rows[0] === undefined ? null : pendingTransfer(rows[0]);
+  }
+
+  /**
+   * The connection that has a record of this reference, also if it is not configured any more; the given one first. Null
+   * when none has.
+   */
+  async recordedOver({ reference, connection }: Transfer): Promise<string | null> {
+    const { rows } = await this.pool.query<{ connection: string }>({
+      name: 'rail-recorded-over',
+      text: `SELECT r.connection FROM (${recordsSql('$1')}) AS r
+              ORDER BY r.connection <> $2, r.connection LIMIT 1`,
+      values: [reference, connection],
+    });
+    return rows[0]?.connection ?? null;
   }
 
   /** Leases due rows of these connections for leaseMs, the oldest first. Several executors share the rows. */

@@ -233,12 +233,10 @@ export class QueuedPayments {
     return this.claim(current, transfer, cause);
   }
 
-  /** The transfer over the connection that has a record of it; null when none has. @throws BankUnavailable */
+  /** The transfer over the connection that has a record of it; null when none has. */
   private async recorded(transfer: Transfer): Promise<Transfer | null> {
-    for (const { name, connection } of this.options.banks.all)
-      if ((await connection.hasRecordOf?.(transfer.reference)) === true)
-        return { ...transfer, connection: name };
-    return null;
+    const connection = await this.options.pending.recordedOver(transfer);
+    return connection === null ? null : { ...transfer, connection };
   }
 
   /**

@@ -154,6 +154,21 @@ it.each(repeats)(
   },
 );
 
+it.each(repeats)(
+  'a payment that was executed over %s, by a connection that is not configured any more, is not BLOCKED when it is repeated over %s',
+  async (rail, other) => {
+    const message = await ended(rail);
+    const store = await restoredWith(world, message, { paymentRail: other });
+    const banks = formats.banks.filter(({ name }) => name !== connectionOf[rail]);
+    const of = () => Promise.resolve({ outcome: 'blocked', block: {} } as const);
+    await handle(world.executor({ banks, store, review: { of } }), message);
+    expect(await historyIn(world, store, message)).toEqual(['Queued', 'Processing']);
+    await finish(world.executor({ banks: formats.banks, store }), message);
+    expect(await historyIn(world, store, message)).toEqual(completed);
+    expect(await formats.executions()).toBe(1);
+  },
+);
+
 it('a payment that was executed over RTP is not executed again over ACH, wherever the executor dies', async () => {
   const message = await ended('RTP');
   for (const moment of ['before', 'after'] as const)

@@ -264,16 +264,14 @@ export interface BankConnection extends Bank {
    */
   prepare?(instruction: TransferInstruction): Promise<Readiness>;
   /**
-   * Whether the connection's own records have a transfer of this reference. The bank is not asked. Absent where the
-   * connection keeps no records.
+   * What the connection's own records say of the transfer of this reference; null without a record. The bank is not asked.
+   * Absent where the connection keeps no records.
    */
-  hasRecordOf?(reference: string): Promise<boolean>;
-  /** What they say of it; null without a record. Absent as `hasRecordOf`. */
   recordOf?(reference: string): Promise<TransferRecord | null>;
   /**
    * Whether the transfer of this reference moves the same amount, to or from the same account of the contact, by the connection's
    * own records. The rail, the originator and the contact's ID may differ. Null when the records do not tell. Absent as
-   * `hasRecordOf`.
+   * `recordOf`.
    */
   isSame?(instruction: TransferInstruction): Promise<boolean | null>;
   close(): Promise<void>;

@@ -134,7 +134,6 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     queued: (references) => bank.queued(references),
     sentAt: (references) => bank.sentAt(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
-    hasRecordOf: (reference) => bank.hasRecordOf(reference),
     recordOf: (reference) => bank.recordOf(reference),
     isSame: (instruction) => bank.isSame(instruction),
     close: () => bank.close(),
@@ -233,10 +232,6 @@ class NachaBank implements AchBank {
   /** Only where the bank's accounts are checked by prenotes. */
   prepare(instruction: TransferInstruction): Promise<Readiness> {
     return guarded(() => this.prenotes.readiness(validated(instruction)));
-  }
-
-  async hasRecordOf(reference: string): Promise<boolean> {
-    return (await this.ownEntry(reference)) !== null;
   }
 
   async recordOf(reference: string): Promise<TransferRecord | null> {

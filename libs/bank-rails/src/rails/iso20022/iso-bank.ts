@@ -99,7 +99,6 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     notifications: (page) => bank.feed.notifications(page),
     onNotification: (listener) => options.transport.onMessage(listener),
     queued: (references) => Promise.resolve(bank.queued(references)),
-    hasRecordOf: async (reference) => (await bank.transfers.find(reference)) !== null,
     recordOf: async (reference) => recordIn(await bank.transfers.find(reference)),
     isSame: (instruction) => bank.isSame(instruction),
     close: () => options.transport.close(),
