@@ -40,7 +40,11 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
   const { terms = simulatedBankTerms } = options;
   const base = baseUrl.replace(/\/+$/, '');
   let loading: ReturnType<typeof load> | null = null;
-  const client = () => (loading ??= load());
+  const client = () =>
+    (loading ??= load().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    }));
 
   /** With the first call: most processes that import this library call no bank. */
   async function load() {
@@ -98,7 +102,7 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
       return call(`${bankPaths.notifications}?${query.toString()}`, notificationPageSchema);
     },
     // Not close(): it would wait for answers, which are requested again after a restart.
-    close: async () => (await client()).agent.destroy(),
+    close: async () => (await loading)?.agent.destroy(),
   };
 }
 

@@ -53,7 +53,11 @@ export interface DirectoryQuery {
 
 export function directoryQuery(pool: pg.Pool): DirectoryQuery {
   let loading: Promise<PrismaClient> | null = null;
-  const prisma = () => (loading ??= prismaOn(pool));
+  const prisma = () =>
+    (loading ??= prismaOn(pool).catch((error: unknown) => {
+      loading = null;
+      throw error;
+    }));
   const newestFirst = { createdAt: 'desc' } as const;
   return {
     async organizations() {

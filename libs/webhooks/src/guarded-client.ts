@@ -79,7 +79,11 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
     ...(egressProxy === undefined ? {} : { proxy: new URL(egressProxy) }),
   };
   let opening: Promise<Connections> | null = null;
-  const connections = () => (opening ??= open());
+  const connections = () =>
+    (opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    }));
 
   /** With the first request: most processes that import this library send no webhooks. */
   async function open(): Promise<Connections> {
@@ -95,7 +99,7 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
   return {
     post: (url, headers, body, signal) =>
       post({ connections, timeoutMs }, url, headers, body, signal),
-    close: async () => (await connections()).close(),
+    close: async () => (await opening)?.close(),
   };
 }
 
