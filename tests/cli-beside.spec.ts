@@ -40,11 +40,10 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
   it('projections are listed, and rebuilt while the system runs', async () => {
     const api = new Api(String(running.ready['apiUrl']), String(running.ready['apiKey']));
     const list = () => api.data<unknown[]>(200, 'GET', '/v1/originators/');
-    const status = () =>
-      pisJson<{ data: { lag: number }[] }>(['projections', 'status'], environment);
+    const status = () => pisJson<{ lag: number }[]>(['projections', 'status'], environment);
     const caughtUp = await until(
       async () => {
-        const { data: all } = await status();
+        const all = await status();
         return all.every(({ lag }) => lag === 0) && all;
       },
       { timeoutMs: arrivalLimitMs },
@@ -68,20 +67,18 @@ describe('beside a running npm start, found through PIS_DATA_DIR', () => {
       eventsPerSecond: expect.any(Number),
     });
     const rebuilt = await pisJson(['projections', 'rebuild'], environment);
-    expect(rebuilt).toEqual({
-      data: [
-        report('payments'),
-        report('directory'),
-        report('events'),
-        report('figures'),
-        report('movements'),
-        report('fees'),
-        report('history'),
-      ],
-    });
-    expect(await pisJson(['projections', 'rebuild', 'directory'], environment)).toEqual({
-      data: [report('directory')],
-    });
+    expect(rebuilt).toEqual([
+      report('payments'),
+      report('directory'),
+      report('events'),
+      report('figures'),
+      report('movements'),
+      report('fees'),
+      report('history'),
+    ]);
+    expect(await pisJson(['projections', 'rebuild', 'directory'], environment)).toEqual([
+      report('directory'),
+    ]);
     expect(await list()).toEqual(before);
     expectRefusal(
       await pis(['projections', 'rebuild', 'nope'], environment),

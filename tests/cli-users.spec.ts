@@ -44,10 +44,11 @@ const create = (email: string, stdin?: string) =>
     environment,
     stdin,
   );
-const list = async () => {
-  const args = ['user', 'list', '--organization', organizationId];
-  return (await pisJson<{ data: { userId: string; disabled: boolean }[] }>(args, environment)).data;
-};
+const list = () =>
+  pisJson<{ userId: string; disabled: boolean }[]>(
+    ['user', 'list', '--organization', organizationId],
+    environment,
+  );
 
 async function hashOf(userId: string): Promise<string> {
   const client = new pg.Client({ connectionString: database.url });

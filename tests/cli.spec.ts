@@ -167,7 +167,7 @@ describe('on a separate database', () => {
       await plain('api-key', 'create', '--organization', nobody, '--type', 'full_access'),
       `there is no organization ${nobody}`,
     );
-    expect(await json('api-key', 'list', '--organization', nobody)).toEqual({ data: [] });
+    expect(await json('api-key', 'list', '--organization', nobody)).toEqual([]);
   });
 
   it('a key is shown once, listed without its value, and revoked permanently', async () => {
@@ -181,20 +181,18 @@ describe('on a separate database', () => {
     const { apiKeyId, apiKey } = created as { apiKeyId: string; apiKey: string };
     const listed = await plain('api-key', 'list', '--organization', organizationId, '--json');
     expect(listed.stdout).not.toContain(apiKey.slice('pis_test_'.length));
-    expect(JSON.parse(listed.stdout)).toEqual({
-      data: [
-        {
-          apiKeyId,
-          type: 'read_only',
-          keyType: 'read_only',
-          organizationId,
-          environment: 'sandbox',
-          createdAt: isoTime,
-          expiresAt: '2199-01-01T00:00:00.000Z',
-          revokedAt: null,
-        },
-      ],
-    });
+    expect(JSON.parse(listed.stdout)).toEqual([
+      {
+        apiKeyId,
+        type: 'read_only',
+        keyType: 'read_only',
+        organizationId,
+        environment: 'sandbox',
+        createdAt: isoTime,
+        expiresAt: '2199-01-01T00:00:00.000Z',
+        revokedAt: null,
+      },
+    ]);
 
     const forPeople = await plain('api-key', 'list', '--organization', organizationId);
     expect(forPeople.stdout).toContain('\ntype: read_only\n');
@@ -203,9 +201,9 @@ describe('on a separate database', () => {
     const revoked = await json('api-key', 'revoke', '--id', apiKeyId);
     expect(revoked).toEqual({ apiKeyId, revokedAt: isoTime });
     expect(await json('api-key', 'revoke', '--id', apiKeyId)).toEqual(revoked);
-    expect(await json('api-key', 'list', '--organization', organizationId)).toMatchObject({
-      data: [revoked],
-    });
+    expect(await json('api-key', 'list', '--organization', organizationId)).toMatchObject([
+      revoked,
+    ]);
     const unknown = randomUUID();
     expectRefusal(await plain('api-key', 'revoke', '--id', unknown), `no API key ${unknown}`);
   });

@@ -20,7 +20,10 @@ export function print(result: unknown, { json }: OutputOptions): void {
   process.stdout.write(json ? `${visibleJson(JSON.stringify(result))}\n` : `${human(result)}\n`);
 }
 
-/** A list: `{"data":[…]}` as one line of JSON, or its items for a person. */
+/**
+ * A list: `{"data":[…]}` as one line of JSON, or its items for a person. Lists of keys, users and projections stay bare arrays:
+ * scripts read them so.
+ */
 export function printList(data: readonly unknown[], options: OutputOptions): void {
   print(options.json === true ? { data } : data, options);
 }

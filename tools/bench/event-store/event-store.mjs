@@ -222,7 +222,7 @@ async function rebuild(env) {
     cwd: root,
     env: { ...commandEnv(), ...env },
   });
-  const [{ eventsRead, eventsPerSecond }] = JSON.parse(stdout).data;
+  const [{ eventsRead, eventsPerSecond }] = JSON.parse(stdout);
   return { events: eventsRead, perSecond: eventsPerSecond };
 }
 

@@ -5,7 +5,7 @@ import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
 
 export function apiKeyCommands(): Command {
@@ -61,7 +61,7 @@ export function apiKeyCommands(): Command {
       .requiredOption('--organization <id>', 'organization ID'),
   ).action(async (options: OutputOptions & { organization: string }) => {
     const keys = await withContext(({ store }) => allApiKeys(store));
-    printList(
+    print(
       keys
         .filter(({ organizationId }) => organizationId === options.organization)
         .map((key) => listed(key, options)),

@@ -9,7 +9,7 @@ import {
 import { Argument, Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { type OutputOptions, printList, withJson } from '../output.js';
+import { type OutputOptions, print, withJson } from '../output.js';
 
 const progressEveryMs = 5_000;
 
@@ -31,7 +31,7 @@ export function projectionCommands(): Command {
   const command = new Command('projections').description('the read models');
   withJson(command.command('status').description('how far each projection is')).action(
     async (options: OutputOptions) => {
-      printList(await withContext(({ pool, store }) => projectionStatus(pool, store)), options);
+      print(await withContext(({ pool, store }) => projectionStatus(pool, store)), options);
     },
   );
   withOperator(
@@ -53,7 +53,7 @@ export function projectionCommands(): Command {
         done.push(await rebuildProjection(projection, { pool, store, onProgress: progressLine() }));
       return done;
     });
-    printList(reports, options);
+    print(reports, options);
   });
   return command;
 }

@@ -5,7 +5,7 @@ import { Command, Option } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { erasureWaits } from '../erasure.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, printList, withJson } from '../output.js';
+import { type OutputOptions, print, withJson } from '../output.js';
 import { passwordOnStdin } from '../password.js';
 import { granted } from '../refusals.js';
 
@@ -28,7 +28,7 @@ export function userCommands(): Command {
       .requiredOption('--organization <id>', 'organization ID'),
   ).action(async (options: OutputOptions & { organization: string }) => {
     const organizationId = idGiven('--organization', options.organization);
-    printList(
+    print(
       await withContext(async (context) => (await usersOf(context)).list(organizationId)),
       options,
     );
