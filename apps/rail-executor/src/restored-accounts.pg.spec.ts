@@ -3,10 +3,8 @@
  * another account. The bank has executed the earlier one.
  */
 import type { PaymentRail, TransferOwner } from '@pis/domain';
-import { until } from '@pis/local-servers/testing';
-import type { RailExecutor } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
-import { historyIn, restoredFor } from './testing/restored-log.js';
+import { ended, handle, historyIn, restoredFor } from './testing/restored-log.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const completed = ['Queued', 'Processing', 'Completed'];
@@ -22,18 +20,9 @@ afterEach(async () => {
   await world.close();
 });
 
-const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
-  executor.handle(value, delivery);
-
 async function executed(rail: PaymentRail): Promise<QueuedMessage> {
-  const message = await world.queue('4321', 'OUTBOUND', rail);
-  const executor = world.executor({ banks: formats.banks });
-  await handle(executor, message);
-  await formats.exchangeFiles();
-  await settle(executor);
+  const message = await ended(world, formats, rail);
   expect(await world.history(message.paymentId)).toEqual(completed);
-  // Rows of completed payments are deleted soon, together.
-  await until(async () => (await world.pending(message.paymentId)) === null, { timeoutMs: 60_000 });
   return message;
 }
 

@@ -8,10 +8,10 @@ import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { failuresMax } from './payment-execution.js';
 import type { Review } from './review/review.js';
-import type { RailExecutor, RailExecutorOptions } from './rail-executor.js';
+import type { RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { dumpOf } from './testing/restored-database.js';
-import { historyIn, restoredWith } from './testing/restored-log.js';
+import { ended, handle, historyIn, restoredWith } from './testing/restored-log.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const completed = ['Queued', 'Processing', 'Completed'];
@@ -30,23 +30,13 @@ afterEach(async () => {
   await world.close();
 });
 
-const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
-  executor.handle(value, delivery);
-
 /**
  * A transfer that the bank has executed, and a log in which it is queued.
  * @param amountMinor in that log; as it was executed when absent
  */
 async function executedAndRestored(rail: PaymentRail, amountMinor?: number) {
-  const message = await world.queue('4321', 'OUTBOUND', rail);
-  const { paymentId } = message;
-  const before = world.executor({ banks: formats.banks });
-  await handle(before, message);
-  await formats.exchangeFiles();
-  await settle(before);
-  expect(await world.history(paymentId)).toEqual(completed);
-  // Rows of completed payments are deleted soon, together.
-  await until(async () => (await world.pending(paymentId)) === null, { timeoutMs: 60_000 });
+  const message = await ended(world, formats, rail);
+  expect(await world.history(message.paymentId)).toEqual(completed);
   return { message, store: await restored(message, amountMinor) };
 }
 

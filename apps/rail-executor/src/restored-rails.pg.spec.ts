@@ -3,13 +3,11 @@
  * connection: it comes at another hour, or names the rail.
  */
 import { railReferenceOf } from '@pis/bank-rails';
-import type { PaymentRail } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
 import type { RailExecutor } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { Life, mortalPool, mortalStore } from './testing/mortality.js';
-import { historyIn, restoredWith } from './testing/restored-log.js';
+import { ended, handle, historyIn, restoredWith } from './testing/restored-log.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
 const completed = ['Queued', 'Processing', 'Completed'];
@@ -30,22 +28,6 @@ afterEach(async () => {
   await formats.close();
   await world.close();
 });
-
-const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
-  executor.handle(value, delivery);
-
-/** A payment that has ended. Its row is deleted. */
-async function ended(rail: PaymentRail, ending = '4321'): Promise<QueuedMessage> {
-  const message = await world.queue(ending, 'OUTBOUND', rail);
-  const executor = world.executor({ banks: formats.banks });
-  await handle(executor, message);
-  await formats.exchangeFiles();
-  await settle(executor);
-  await until(async () => (await world.pending(message.paymentId)) === null, {
-    timeoutMs: 60_000,
-  });
-  return message;
-}
 
 async function claimIn(store: EventStore, { paymentId }: QueuedMessage): Promise<unknown> {
   const events = await store.readStream(world.streamIdOf(paymentId));
@@ -72,7 +54,7 @@ async function finish(executor: RailExecutor, { paymentId }: QueuedMessage): Pro
 it.each(repeats)(
   'a payment that was executed over %s is not executed again over %s',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, { paymentRail: other });
     const executor = world.executor({ banks: formats.banks, store });
     await handle(executor, message);
@@ -87,7 +69,7 @@ it.each(repeats)(
 it.each(repeats)(
   'a payment that was executed over %s is not executed again over %s, although two executors are told of it',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, { paymentRail: other });
     const executors = [1, 2].map(() => world.executor({ banks: formats.banks, store }));
     await Promise.all(executors.map((executor) => handle(executor, message)));
@@ -101,7 +83,7 @@ it.each(repeats)(
 it.each(repeats)(
   'a payment that a bank has rejected over %s is not sent over %s',
   async (rail, other) => {
-    const message = await ended(rail, '0204');
+    const message = await ended(world, formats, rail, '0204');
     expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
     const store = await restoredWith(world, message, { paymentRail: other });
     const executor = world.executor({ banks: formats.banks, store });
@@ -116,7 +98,7 @@ it.each(repeats)(
 it.each(repeats)(
   'a payment that was executed over %s is in doubt, when it is repeated over %s with another amount',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, {
       paymentRail: other,
       amountMinor: 11_111,
@@ -138,7 +120,7 @@ it.each(repeats)(
 it.each(repeats)(
   'a payment that was executed over %s, by a connection that is not configured any more, is not executed again over %s',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, { paymentRail: other });
     const banks = formats.banks.filter(({ name }) => name !== connectionOf[rail]);
     const executor = world.executor({ banks, store });
@@ -157,7 +139,7 @@ it.each(repeats)(
 it.each(repeats)(
   'a payment that was executed over %s, by a connection that is not configured any more, is not BLOCKED when it is repeated over %s',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, { paymentRail: other });
     const banks = formats.banks.filter(({ name }) => name !== connectionOf[rail]);
     const of = () => Promise.resolve({ outcome: 'blocked', block: {} } as const);
@@ -170,7 +152,7 @@ it.each(repeats)(
 );
 
 it('a payment that was executed over RTP is not executed again over ACH, wherever the executor dies', async () => {
-  const message = await ended('RTP');
+  const message = await ended(world, formats, 'RTP');
   for (const moment of ['before', 'after'] as const)
     for (let diesAt = 1; ; diesAt += 1) {
       await world.pool.query('DELETE FROM rail_pending');
@@ -192,7 +174,7 @@ it('a payment that was executed over RTP is not executed again over ACH, whereve
 it.each(repeats)(
   'a payment that was executed over %s, and that an earlier release has claimed for %s, is in doubt and not executed again',
   async (rail, other) => {
-    const message = await ended(rail);
+    const message = await ended(world, formats, rail);
     const store = await restoredWith(world, message, { paymentRail: other });
     const { paymentId } = message;
     const reference = railReferenceOf(paymentId);

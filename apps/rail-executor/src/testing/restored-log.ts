@@ -1,6 +1,30 @@
 /** Logs that were restored from an older backup than the records of the connections to the banks. */
 import { type EventStore, memoryEventStore, type RecordedEvent } from '@pis/event-store';
-import type { QueuedMessage, World } from './world.js';
+import type { PaymentRail } from '@pis/domain';
+import { until } from '@pis/local-servers/testing';
+import type { RailExecutor } from '../rail-executor.js';
+import type { Formats } from './formats.js';
+import { type QueuedMessage, settle, type World } from './world.js';
+
+export const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
+  executor.handle(value, delivery);
+
+/** A transfer that has ended at its bank. Its row is deleted. */
+export async function ended(
+  world: World,
+  formats: Formats,
+  rail: PaymentRail,
+  ending = '4321',
+): Promise<QueuedMessage> {
+  const message = await world.queue(ending, 'OUTBOUND', rail);
+  const executor = world.executor({ banks: formats.banks });
+  await handle(executor, message);
+  await formats.exchangeFiles();
+  await settle(executor);
+  // Rows of completed payments are deleted soon, together.
+  await until(async () => (await world.pending(message.paymentId)) === null, { timeoutMs: 60_000 });
+  return message;
+}
 
 /** A log in which it is queued with these data. */
 export async function restoredWith(
