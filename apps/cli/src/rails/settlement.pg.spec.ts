@@ -230,6 +230,9 @@ describe('a payment whose reference the bank has with another amount', () => {
       await sentAs[rail](paymentId, 4_711, 'accepted');
       expect(await settle(paymentId, 'never-sent')).toMatchObject({ status: settled });
       expect(await rowStates()).toEqual(['accepted']);
+      const { state } = await repository(store, payment).load(paymentId);
+      expect(JSON.stringify(state)).toContain('An earlier one under its reference was');
+      expect(JSON.stringify(state)).not.toContain('No funds were moved');
       await pool.query('DELETE FROM iso_transfers');
     },
   );

@@ -105,20 +105,21 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   const connection = await connectionOf(pool, state, order);
   const reference = state.railReference ?? railReferenceOf(state.paymentId);
   const claim = { railReference: reference, connection };
+  const other = await otherAmount(pool, state, { connection, reference });
+  const rejection = other === null ? neverArrived : neverSent;
   // Refuses before anything is written.
-  const planned = commandsFor(state, order.as, claim);
+  const planned = commandsFor(state, order.as, claim, rejection);
   if (state.status !== 'FAILED_IN_FLIGHT' && planned.length > 0)
     await requirePause(pool, connection);
   if (order.as === 'never-sent' && planned.length > 0)
     await requireArrived(pool, state, { connection, reference }, stores.termsOf);
   const { as, traceNumber = null } = order;
-  const other = await otherAmount(pool, state, { connection, reference });
   if (as === 'executed' && planned.length > 0 && other !== null) throw new CommandFailed(other);
   const finding = { connection, reference, as, traceNumber, isOther: other !== null };
   await settleRow(pool, transfer, finding);
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
   const settled = await payments.apply(state.paymentId, cause, (current) =>
-    commandsFor(current, order.as, claim),
+    commandsFor(current, order.as, claim, rejection),
   );
   await pool.query('DELETE FROM rail_pending WHERE payment_id = $1', [state.paymentId]);
   // A return may wait for the payment, and be tried no more after three days.
@@ -166,7 +167,8 @@ async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
 
 /**
  * After the log was restored, a client may have created a lost payment again with another amount. The bank has the earlier one:
- * COMPLETED would be said of an amount that was never moved. Both amounts in words, or null where they are the same or unknown.
+ * COMPLETED would be said of an amount that was never moved.
+ * @returns an error message with both amounts, or null when they are equal or the sent amount is unknown
  */
 async function otherAmount(
   pool: pg.Pool,
@@ -197,6 +199,7 @@ function commandsFor(
   { status, lateRejection }: Payment,
   as: Settlement,
   claim: { readonly railReference: string; readonly connection: string },
+  rejection: RailRejection,
 ): readonly PaymentCommand[] {
   const at = new Date().toISOString();
   const complete: PaymentCommand = { type: 'CompletePayment', at, data: {} };
@@ -209,7 +212,9 @@ function commandsFor(
         'the payment is QUEUED: it is sent when its connection is resumed, and needs no settlement',
       );
     case 'PROCESSING':
-      return [as === 'executed' ? complete : { type: 'FailPayment', at, data: failure }];
+      return [
+        as === 'executed' ? complete : { type: 'FailPayment', at, data: failureBy(rejection) },
+      ];
     case 'FAILED_IN_FLIGHT':
       if (as === 'executed') return [complete];
       return lateRejection === null ? [{ type: 'RejectPaymentLate', at, data: rejection }] : [];
@@ -229,18 +234,25 @@ function commandsFor(
   }
 }
 
-const rejection: RailRejection = {
+const neverArrived: RailRejection = {
   failureCode: 'INTERNAL_ERROR',
   field: null,
   message: 'The payment did not reach the bank: create a new payment.',
   reason: 'The bank does not have the payment. No funds were moved.',
   railCode: null,
 };
-const failure = {
+/** The bank was sent another amount under the reference, and may have executed that. */
+const neverSent: RailRejection = {
   failureCode: 'INTERNAL_ERROR',
-  failureMessage: rejection.message,
-  failureReason: rejection.reason,
-} as const;
+  field: null,
+  message:
+    'The bank was sent another amount for this payment: find out what was paid before you create a new payment.',
+  reason:
+    'This payment was not sent to the bank. An earlier one under its reference was, and may have moved funds.',
+  railCode: null,
+};
+const failureBy = ({ message, reason }: RailRejection) =>
+  ({ failureCode: 'INTERNAL_ERROR', failureMessage: message, failureReason: reason }) as const;
 
 interface Finding {
   readonly connection: string;
