@@ -164,13 +164,13 @@ export class AuditLog {
     const { pool, store, signer, now = () => new Date() } = this.options;
     const { size } = tree;
     const nowMs = now().getTime();
-    this.behindSinceMs = isEnd ? null : (this.behindSinceMs ?? nowMs);
+    this.behindSinceMs = isEnd ? null : Math.min(this.behindSinceMs ?? nowMs, nowMs);
     // Only a comparison tells that the log is whole again.
     const isAsked = checkpointWanted || this.hasFailed;
     const isDue = () =>
       isAsked ||
       (isEnd && size - this.signed.size >= checkpointEveryEvents) ||
-      // Before or after: a clock that was far ahead, and is right again, must not stop the signing.
+      // One in the future is due, too: after a clock that was ahead is set back, the signing must go on.
       Math.abs(nowMs - Math.max(this.signed.atMs, this.behindSinceMs ?? -Infinity)) >=
         checkpointEveryMs;
     // An idle log costs no read of the checkpoints.

@@ -28,14 +28,25 @@ afterEach(async () => {
 
 const newLog = () => new AuditLog({ store, pool, signer, now: () => new Date(nowMs) });
 
-async function appendOne(audit: AuditLog): Promise<number | undefined> {
+/** To one stream. */
+async function append(count: number): Promise<void> {
   const metadata = {
     ...{ at: new Date(nowMs).toISOString(), schemaVersion: 1, actor: 'system:test' },
     ...{ requestId: null, correlationId: randomUUID(), causationId: null, traceparent: null },
     previousHash: null,
   };
-  const event = { id: randomUUID(), type: 'PaymentQueued', data: {}, metadata };
-  await store.append(`payment-${randomUUID()}`, 'noStream', [event]);
+  const type = 'PaymentQueued';
+  const events = Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    type,
+    data: {},
+    metadata,
+  }));
+  await store.append(`payment-${randomUUID()}`, 'noStream', events);
+}
+
+async function appendOne(audit: AuditLog): Promise<number | undefined> {
+  await append(1);
   while (await audit.round());
   return (await newestCheckpoint(store))?.treeSize;
 }
@@ -53,4 +64,17 @@ it.each([
   expect(await appendOne(audit)).toBe(2);
   nowMs += 60_000;
   expect(await appendOne(audit)).toBe(4);
+});
+
+it('signs no checkpoint for each page while it catches up, after its clock was set back', async () => {
+  nowMs += yearMs;
+  for (let streams = 0; streams < 5; streams += 1) await append(500);
+  const audit = newLog();
+  // It announces its key, then reads a page.
+  for (let rounds = 0; rounds < 2; rounds += 1) await audit.round();
+  nowMs = startedAt;
+  while (await audit.round());
+  const { events } = await store.readLog({ after: '', pageMax: 5_000 });
+  expect(events.filter(({ streamId }) => !streamId.startsWith('payment-'))).toHaveLength(1);
+  expect((await newestCheckpoint(store))?.treeSize).toBe(2_500);
 });
