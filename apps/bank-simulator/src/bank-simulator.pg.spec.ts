@@ -1,13 +1,8 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
 import { Module } from '@nestjs/common';
-import {
-  BankUnavailable,
-  bankPaths,
-  directBankConnection,
-  feedBeginning,
-  httpBankConnection,
-} from '@pis/bank-rails';
+import { BankUnavailable, bankPaths, directBankConnection, feedBeginning } from '@pis/bank-rails';
+import { httpBankConnection } from '@pis/bank-rails/http';
 import { readStatement } from '@pis/bank-statements';
 import { bankConnectionConformance, instructionEnding } from '@pis/bank-rails/testing';
 import {

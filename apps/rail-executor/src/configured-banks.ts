@@ -2,7 +2,8 @@
  * The connections to banks that PIS_BANKS_FILE describes: ACH as files over SFTP, the other rails as messages
  * over HTTPS. Nothing is connected before it is used, so a bank that is down does not keep the app from starting.
  */
-import { httpBankConnection, type NamedConnection, railOpensAt } from '@pis/bank-rails';
+import { type NamedConnection, railOpensAt } from '@pis/bank-rails';
+import { httpBankConnection } from '@pis/bank-rails/http';
 import { achBank, atOnceSchedule, cutoffSchedule } from '@pis/bank-rails/ach';
 import {
   type BankConnectionConfig,

@@ -7,12 +7,8 @@ import {
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
-import {
-  type BankConnection,
-  firstConnectionName,
-  httpBankConnection,
-  type NamedConnection,
-} from '@pis/bank-rails';
+import { type BankConnection, firstConnectionName, type NamedConnection } from '@pis/bank-rails';
+import { httpBankConnection } from '@pis/bank-rails/http';
 import { openRoutingDirectory } from '@pis/bank-rails/directory';
 import { paymentRails } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';

@@ -1,3 +1,4 @@
+import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import {
   BankAnswerUnclear,
@@ -39,25 +40,13 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
   const { baseUrl, timeoutMs = 5_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
   const { terms = simulatedBankTerms } = options;
   const base = baseUrl.replace(/\/+$/, '');
-  let loading: ReturnType<typeof load> | null = null;
-  const client = () =>
-    (loading ??= load().catch((error: unknown) => {
-      loading = null;
-      throw error;
-    }));
-
-  /** With the first call: most processes that import this library call no bank. */
-  async function load() {
-    const { Agent, request } = await import('undici');
-    const agent = new Agent({
-      connections: connectionsMax,
-      connect: { timeout: timeoutMs },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxResponseSize: responseMaxBytes,
-    });
-    return { agent, request };
-  }
+  const agent = new Agent({
+    connections: connectionsMax,
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxResponseSize: responseMaxBytes,
+  });
 
   async function call<Result>(
     path: string,
@@ -67,7 +56,6 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
     let status: number;
     let text: string;
     try {
-      const { agent, request } = await client();
       const response = await request(base + path, {
         dispatcher: agent,
         signal: AbortSignal.timeout(exchangeTimeouts * timeoutMs),
@@ -102,7 +90,7 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
       return call(`${bankPaths.notifications}?${query.toString()}`, notificationPageSchema);
     },
     // Not close(): it would wait for answers, which are requested again after a restart.
-    close: async () => (await loading)?.agent.destroy(),
+    close: () => agent.destroy(),
   };
 }
 

@@ -15,4 +15,3 @@ export * from './stopwatch.js';
 export * from './bank-circuit.js';
 export * from './bank-wire.js';
 export * from './direct-bank-connection.js';
-export * from './http-bank-connection.js';

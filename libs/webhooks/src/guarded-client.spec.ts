@@ -68,6 +68,16 @@ describe('A delivery over HTTPS', () => {
     expect(wire.connections()).toBe(1);
   });
 
+  it('is not made by a client that was closed, used before or not', async () => {
+    const [used, unused] = [client(), client()];
+    expect((await post(used)).status).toBe(200);
+    for (const one of [used, unused]) {
+      await one.close();
+      expect(await post(one)).toMatchObject({ status: null, error: { code: 'connection' } });
+    }
+    expect(receiver.requests).toHaveLength(1);
+  });
+
   it('goes over a new connection when the receiver has closed the kept one', async () => {
     receiver.respondWith(() => ({ headers: { connection: 'close' } }));
     const one = client({ connectionsPerOriginMax: 1 });

@@ -79,11 +79,14 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
     ...(egressProxy === undefined ? {} : { proxy: new URL(egressProxy) }),
   };
   let opening: Promise<Connections> | null = null;
-  const connections = () =>
-    (opening ??= open().catch((error: unknown) => {
+  let isClosed = false;
+  const connections = () => {
+    if (isClosed) return Promise.reject(new Error('the client is closed'));
+    return (opening ??= open().catch((error: unknown) => {
       opening = null;
       throw error;
     }));
+  };
 
   /** With the first request: most processes that import this library send no webhooks. */
   async function open(): Promise<Connections> {
@@ -99,7 +102,11 @@ export function guardedClient(options: GuardedClientOptions): GuardedClient {
   return {
     post: (url, headers, body, signal) =>
       post({ connections, timeoutMs }, url, headers, body, signal),
-    close: async () => (await opening)?.close(),
+    async close() {
+      isClosed = true;
+      const opened = await opening?.catch(() => null);
+      await opened?.close();
+    },
   };
 }
 
