@@ -135,7 +135,9 @@ it('states no month that has not ended by the clock of PostgreSQL, while the pro
     jest.useRealTimers();
   }
   const nowMs = Date.now();
-  expect((await endsOf()).filter((endMs) => endMs > nowMs)).toEqual([]);
+  const ends = await endsOf();
+  expect(ends.length).toBeGreaterThan(0);
+  expect(ends.filter((endMs) => endMs > nowMs)).toEqual([]);
 });
 
 it('needs no more connections than the least PIS_DATABASE_POOL leaves free', async () => {
