@@ -1,7 +1,7 @@
 /**
  * The real servers that tests use: one PostgreSQL with a migrated template database, and one Kafka
- * broker. Each starts when a test run first asks for it. A third kind is no server, but the data
- * directory of one: what `npm start` makes of PostgreSQL before it runs for the first time.
+ * broker. Each starts when a test run first asks for it. `embeddedPostgres` is not a server: it is
+ * the migrated data directory of one, which scenarios copy.
  */
 import { join } from 'node:path';
 import pg from 'pg';

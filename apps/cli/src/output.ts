@@ -21,8 +21,8 @@ export function print(result: unknown, { json }: OutputOptions): void {
 }
 
 /**
- * A list: `{"data":[…]}` as one line of JSON, or its items for a person. Lists of keys, users and projections stay bare arrays:
- * scripts read them so.
+ * Prints a list: `{"data":[…]}` with `--json`, otherwise its items as text. Keys, users and projections stay bare arrays,
+ * because existing scripts read arrays.
  */
 export function printList(data: readonly unknown[], options: OutputOptions): void {
   print(options.json === true ? { data } : data, options);

@@ -6,7 +6,7 @@ import { earlierClock, type Logger, Repeating } from '@pis/service-kit';
 export interface FeeWorkerOptions
   extends Pick<FeeCollectionOptions, 'store' | 'keyring' | 'banks' | 'environment' | 'sources'> {
   readonly logger: Logger;
-  /** The earlier clock of this process and PostgreSQL when absent: a month that is closed stays closed. */
+  /** Defaults to the earlier of this process's and PostgreSQL's clocks, because closing a month cannot be undone. */
   readonly now?: () => Date;
   readonly everyMs?: number;
 }

@@ -19,7 +19,7 @@ export interface StatementWorkerOptions {
   readonly documents: DocumentStore;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
-  /** The earlier clock of this process and PostgreSQL when absent: a statement of a month that has not ended stays. */
+  /** Defaults to the earlier of this process's and PostgreSQL's clocks, because a recorded statement cannot be withdrawn. */
   readonly now?: () => Date;
 }
 

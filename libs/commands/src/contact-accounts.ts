@@ -163,8 +163,8 @@ export class ContactAccounts {
   }
 
   /**
-   * The full numbers. Null when they cannot be read: the contact is being erased, its connection is unknown, or the bank said
-   * them of an earlier contact with this account, which the log has lost.
+   * The full numbers. Null when they cannot be read: the contact is being erased, its connection is unknown, or the bank
+   * reported them for an earlier contact that the log has lost.
    */
   private async opened(
     contactId: string,

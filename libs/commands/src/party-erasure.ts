@@ -90,7 +90,7 @@ export interface PartyErasureOptions {
   /** How long the lists of transfers may take to catch up, and late transfers to fail. */
   readonly listWaitMaxMs?: number;
   readonly pause?: (ms: number) => Promise<unknown>;
-  /** Says whether a retention period has ended: an erasure stays. The process's own when absent. */
+  /** Decides whether a retention period has ended. Defaults to the process's clock. */
   readonly clock?: () => Promise<Date>;
 }
 

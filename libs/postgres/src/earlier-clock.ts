@@ -1,9 +1,8 @@
 import type pg from 'pg';
 
 /**
- * The earlier of two clocks: of this process and of PostgreSQL. For what cannot be undone, such as the end of a month:
- * one clock that is ahead, by an hour or by years, decides nothing. PostgreSQL is asked once, so take a clock for each
- * round of work.
+ * The earlier of this process's clock and PostgreSQL's. Use it for decisions that cannot be undone, such as ending a month:
+ * one clock that runs ahead must not decide them. PostgreSQL is asked once, so create a new clock for each round.
  * @throws connection errors of PostgreSQL
  */
 export async function earlierClock(
