@@ -32,14 +32,14 @@ const pauseUnknownMs = 1_000;
 export async function requireArrived(
   pool: pg.Pool,
   payment: Payment,
-  { connection, reference }: { readonly connection: string; readonly reference: string },
+  { connection, reference }: SentTransfer,
   termsOf: TermsOf,
 ): Promise<void> {
   const { arrivalMaxMs } = await import('@pis/bank-rails');
   const { readPauses } = await import('@pis/bank-rails/connections');
   // Pauses the connection when the database was restored.
   await readPauses(pool, [connection]);
-  if (payment.paymentRail === 'ACH' && (await isInNoFile(pool, connection, reference))) return;
+  if (await isInNoFile(pool, connection, reference)) return;
   const terms = await termsOf(connection);
   const { rows } = await pool.query<{ until: Date; is_over: boolean }>(
     `SELECT until, now() >= until AS is_over FROM (
@@ -76,23 +76,49 @@ async function isInNoFile(pool: pg.Pool, bank: string, reference: string): Promi
   return rowCount === 1;
 }
 
+export interface SentTransfer {
+  readonly connection: string;
+  readonly reference: string;
+}
+
+/**
+ * Whether the transfer goes over ACH files. Not always as the payment's rail says: a repeat of a payment that a restored log
+ * lacks belongs to the connection that has the first one, whatever rail the repeat takes. Its record decides, then what the
+ * connection is known for.
+ */
+export async function isOverAch(
+  pool: pg.Pool,
+  { connection, reference }: SentTransfer,
+  { paymentRail }: Pick<Payment, 'paymentRail'>,
+): Promise<boolean> {
+  const { rows } = await pool.query<{ is_ach: boolean }>(
+    `SELECT CASE
+       WHEN EXISTS (SELECT FROM ach_entries WHERE reference = $1 AND bank = $2) THEN true
+       WHEN EXISTS (SELECT FROM iso_transfers WHERE reference = $1 AND connection = $2) THEN false
+       ELSE $3 OR EXISTS (SELECT FROM ach_banks WHERE bank = $2) END AS is_ach`,
+    [reference, connection, paymentRail === 'ACH'],
+  );
+  return rows[0]?.is_ach === true;
+}
+
 /**
  * A name that was mistyped would bind the payment to a bank that does not exist.
  * @throws CommandFailed unless a connection of this name was used before
  */
 export async function requireKnown(
   pool: pg.Pool,
-  connection: string,
-  { paymentRail }: Payment,
+  sent: SentTransfer,
+  payment: Payment,
 ): Promise<void> {
+  const isAch = await isOverAch(pool, sent, payment);
   const { rows } = await pool.query<{ connection: string }>(
     `SELECT connection FROM rail_connections
       WHERE NOT $1 OR connection IN (SELECT bank FROM ach_banks) ORDER BY connection`,
-    [paymentRail === 'ACH'],
+    [isAch],
   );
   const known = rows.map((row) => row.connection);
-  if (known.includes(connection)) return;
+  if (known.includes(sent.connection)) return;
   throw new CommandFailed(
-    `no connection${paymentRail === 'ACH' ? ' for ACH' : ''} has the name ${JSON.stringify(connection)}; known: ${known.join(', ') || 'none'}`,
+    `no connection${isAch ? ' for ACH' : ''} has the name ${JSON.stringify(sent.connection)}; known: ${known.join(', ') || 'none'}`,
   );
 }

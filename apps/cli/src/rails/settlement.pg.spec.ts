@@ -254,6 +254,55 @@ async function rowStates(): Promise<string[]> {
   return rows.map(({ status }) => status);
 }
 
+describe('a repeat that its log has with another rail than the connection that has the first one', () => {
+  it.each([
+    ['RTP', 'ACH'],
+    ['ACH', 'RTP'],
+  ] as const)(
+    'with the rail %s, sent over %s with another amount, is not settled as executed, and the client is told',
+    async (rail, sentOver) => {
+      const paymentId = await given({ rail, status: 'FAILED_IN_FLIGHT', sentAgoMs: over });
+      await sentAs[sentOver](paymentId, 4_711, 'accepted');
+      await expect(settle(paymentId, 'executed')).rejects.toThrow('the bank was sent 4711');
+      await settle(paymentId, 'never-sent');
+      const { state } = await repository(store, payment).load(paymentId);
+      expect(JSON.stringify(state)).toContain('An earlier one under its reference was');
+      expect(await rowStates()).toEqual(['accepted']);
+      await pool.query('DELETE FROM iso_transfers');
+    },
+  );
+
+  it.each([
+    ['RTP', 'ACH'],
+    ['ACH', 'RTP'],
+  ] as const)(
+    'with the rail %s, executed over %s, is not settled as never sent',
+    async (rail, sentOver) => {
+      const paymentId = await given({ rail, status: 'FAILED_IN_FLIGHT', sentAgoMs: over });
+      await sentAs[sentOver](paymentId, 125_000, 'accepted');
+      await expect(settle(paymentId, 'never-sent')).rejects.toThrow(
+        "the bank has answered for this payment: its row is 'accepted'",
+      );
+      expect(await rowStates()).toEqual(['accepted']);
+      await pool.query('DELETE FROM iso_transfers');
+    },
+  );
+
+  it('is not settled as never sent while its ACH file is to be sent', async () => {
+    const paymentId = await given({ rail: 'RTP', status: 'FAILED_IN_FLIGHT', sentAgoMs: over });
+    await sentAs.ACH(paymentId, 125_000, 'filed');
+    await pool.query(
+      `WITH file AS (
+         INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at, settles_on)
+         VALUES ('bank', 'file', 'none', '', 1, now(), now(), now()) RETURNING id)
+       UPDATE ach_entries SET file_id = (SELECT id FROM file)`,
+    );
+    await expect(settle(paymentId, 'never-sent')).rejects.toThrow('its file is not sent yet');
+    expect(await statusOf(paymentId)).toBe('FAILED_IN_FLIGHT');
+    await pool.query('DELETE FROM ach_files');
+  });
+});
+
 describe('the connection of a payment that names none', () => {
   it('must be given, and nothing is written without it', async () => {
     const paymentId = await given({ status: 'QUEUED', pausedAgoMs: 0 });

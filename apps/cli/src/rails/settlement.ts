@@ -15,7 +15,13 @@ import {
 import type { CommandContext, EventStore } from '@pis/event-store';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
-import { requireArrived, requireKnown, type TermsOf } from './arrival.js';
+import {
+  isOverAch,
+  requireArrived,
+  requireKnown,
+  type SentTransfer,
+  type TermsOf,
+} from './arrival.js';
 import { retryNotifications } from './notifications.js';
 
 export const settlements = ['executed', 'never-sent'] as const;
@@ -144,7 +150,8 @@ async function connectionOf(
   }
   if (given === undefined)
     throw new CommandFailed('the payment names no connection: give --connection');
-  await requireKnown(pool, given, payment);
+  const reference = payment.railReference ?? railReferenceOf(payment.paymentId);
+  await requireKnown(pool, { connection: given, reference }, payment);
   return given;
 }
 
@@ -173,7 +180,7 @@ async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
 async function otherAmount(
   pool: pg.Pool,
   payment: Payment,
-  sent: { readonly connection: string; readonly reference: string },
+  sent: SentTransfer,
 ): Promise<string | null> {
   const sentMinor = await sentAmountMinor(pool, payment, sent);
   const amountMinor = transferAmountMinor(payment);
@@ -183,10 +190,10 @@ async function otherAmount(
 
 async function sentAmountMinor(
   pool: pg.Pool,
-  { paymentRail }: Payment,
-  sent: { readonly connection: string; readonly reference: string },
+  payment: Payment,
+  sent: SentTransfer,
 ): Promise<number | null> {
-  if (paymentRail === 'ACH') {
+  if (await isOverAch(pool, sent, payment)) {
     const { amountOfAchEntry } = await import('@pis/bank-rails/ach');
     return amountOfAchEntry(pool, sent);
   }
@@ -254,9 +261,7 @@ const neverSent: RailRejection = {
 const failureBy = ({ message, reason }: RailRejection) =>
   ({ failureCode: 'INTERNAL_ERROR', failureMessage: message, failureReason: reason }) as const;
 
-interface Finding {
-  readonly connection: string;
-  readonly reference: string;
+interface Finding extends SentTransfer {
   readonly as: Settlement;
   readonly traceNumber: string | null;
   /** Whether the bank was sent another amount under the reference. Then its answer is about that one. */
@@ -265,10 +270,9 @@ interface Finding {
 
 /** @throws CommandFailed when the bank has said something else of this payment */
 async function settleRow(pool: pg.Pool, transfer: LoadedTransfer, finding: Finding): Promise<void> {
-  const rowStatus =
-    transfer.state.paymentRail === 'ACH'
-      ? await settleAch(pool, transfer, finding)
-      : await settleMessage(pool, finding);
+  const rowStatus = (await isOverAch(pool, finding, transfer.state))
+    ? await settleAch(pool, transfer, finding)
+    : await settleMessage(pool, finding);
   if (finding.as === 'never-sent' && rowStatus === 'filed')
     throw new CommandFailed(
       'its file is not sent yet: it goes out when the bank can be reached; to give the file up, see PisAchFileNotSent in docs/runbooks/rails.md',
