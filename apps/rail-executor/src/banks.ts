@@ -24,7 +24,7 @@ const openGate: Gate = { pass: () => Promise.resolve(), requireRecords: () => Pr
 export class Bank {
   readonly name: string;
   readonly circuit: BankCircuit;
-  /** Behind the circuit, and behind the gate for submissions. */
+  /** Behind the circuit. Call `pass` before a submission. */
   readonly connection: BankConnection;
   /** Why its feed could not be read at the last try; null when it could. */
   away: BankUnavailable | BankRefused | null = null;
@@ -35,14 +35,7 @@ export class Bank {
   ) {
     this.name = named.name;
     this.circuit = new BankCircuit(named.connection);
-    const { bank } = this.circuit;
-    this.connection = {
-      ...bank,
-      submit: async (instruction) => {
-        await this.pass();
-        return bank.submit(instruction);
-      },
-    };
+    this.connection = this.circuit.bank;
   }
 
   /** @throws ConnectionPaused while nothing new may be sent over it */

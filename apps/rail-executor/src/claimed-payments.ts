@@ -84,15 +84,17 @@ export class ClaimedPayments {
   ): Promise<void> {
     const { banks, keyring, logger, outcome } = this.options;
     return this.afterClaim(claimed, async () => {
-      const bank = banks.of(claimed.state).connection;
+      const bank = banks.of(claimed.state);
       const instruction = await instructionUnlessErased(claimed, transfer.reference, keyring);
       if (typeof instruction === 'string') return outcome.resolve(claimed, cause);
-      // This process was paused: by now others may assume that the noted submission cannot arrive.
-      if (sinceNotedMs() > bank.terms.submissionInFlightMaxMs)
+      await bank.pass();
+      // This process was paused: by now others may assume that the noted submission cannot arrive. Nothing is waited for
+      // between this look and the call.
+      if (sinceNotedMs() > bank.connection.terms.submissionInFlightMaxMs)
         throw new BankUnavailable('the submission was noted too long ago to be sent');
       try {
         const answer = await traced('submit to bank', spanOf(claimed, transfer), () =>
-          bank.submit(instruction),
+          bank.connection.submit(instruction),
         );
         await outcome.submitted(claimed, answer, cause);
       } catch (error) {

@@ -283,7 +283,10 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
   describe('a bank that has forgotten the reference', () => {
     const terms = { submissionInFlightMaxMs: 60_000, referenceMemoryMs: hourMs };
 
-    it('gets nothing from an executor that was frozen after it had decided to submit again', async () => {
+    it.each([
+      ['decided to submit again', 0],
+      ['noted that it submits again', 2_000],
+    ])('gets nothing from an executor that was frozen after it had %s', async (_what, notedMs) => {
       let submissions = 0;
       const bank: BankConnection = {
         ...directBankConnection(new BankSimulator(world.pool, { delayMs: 0, terms })),
@@ -291,13 +294,18 @@ describe.each(transferOwners)('the transfer of a %s:', (owner) => {
       };
       const message = await world.queue('4321');
       await handle(world.executor({ bank }), message);
-      // The executor is frozen while it reads whether the connection is paused. It has looked at the time before.
+      // The executor is frozen while it reads whether the connection is paused: at first, or once that is no longer known.
       const systemNow = Date.now;
       let frozenMs = 0;
+      let laterMs = 0;
+      const steady = performance.now.bind(performance);
+      jest.spyOn(performance, 'now').mockImplementation(() => steady() + laterMs);
       jest.spyOn(Date, 'now').mockImplementation(() => systemNow() + frozenMs);
       const query = world.pool.query.bind(world.pool) as (...args: unknown[]) => unknown;
       jest.spyOn(world.pool, 'query').mockImplementation((...args: unknown[]) => {
-        if ((args[0] as { name?: string }).name === 'rail-connections-read') frozenMs = 2 * hourMs;
+        const { name } = args[0] as { name?: string };
+        if (name === 'rail-pending-note') laterMs = notedMs;
+        if (name === 'rail-connections-read' && laterMs === notedMs) frozenMs = 2 * hourMs;
         return query(...args);
       });
       try {
