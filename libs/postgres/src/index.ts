@@ -1,5 +1,6 @@
 /** What every part of the service that talks to PostgreSQL shares. Knows nothing of its tables. */
 export * from './binary-array.js';
+export * from './clock-difference.js';
 export * from './earlier-clock.js';
 export * from './group-commit.js';
 export * from './listener.js';

@@ -16,6 +16,7 @@ import { type EventStore, eventsChannel, systemContext } from '@pis/event-store'
 import { createPool, Listener, poolSizes, sessionsOf, WakeUps, workChannel } from '@pis/postgres';
 import type pg from 'pg';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { ClockWatch } from './clock-watch.js';
 import { createEventStore, createKeyringFrom, directUrlOf, type OpenStore } from './composition.js';
 import type { PlatformConfig } from './environment.js';
 import { Health, HealthController, MetricsController } from './health.js';
@@ -119,6 +120,7 @@ export class PlatformModule
       const stores = { store: rawStore, pool: storePool };
       await bindStore({ ...stores, environment, keyring, by, logger, checkOnly });
       if (!checkOnly) gate.open();
+      await clocks.compare();
     };
     const metrics = new Registry();
     metrics.setDefaultLabels({ app });
@@ -126,9 +128,8 @@ export class PlatformModule
     quarantineGauge(metrics, pool, logger);
     measurePools(metrics, { queries: pool, 'event-store': storePool });
     const health = new Health({ isPublic: options.isPublic, logger });
-    health.register('postgres', async () => {
-      await storePool.query('SELECT 1');
-    });
+    const clocks = new ClockWatch({ pool: storePool, logger, metrics });
+    health.register('postgres', () => clocks.compare());
     const logWatch = new LogWatch({ store, pool, logger, metrics });
     const partitions = new LogPartitions({
       ...{ pool, logger, metrics, isUsed: config.PIS_EVENT_STORE === 'postgres' },
