@@ -27,6 +27,8 @@ export interface Formats {
   exchangeFiles(): Promise<void>;
   /** How often the bank has moved money. Its books are a database of their own. */
   executions(): Promise<number>;
+  /** So much time passes that the bank forgets every reference: its own books and the records of the connections are older. */
+  forget(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -83,6 +85,13 @@ export async function openFormats(
         'SELECT coalesce(sum(executions), 0)::int AS n FROM bank_transfers',
       );
       return rows[0]?.n ?? 0;
+    },
+    async forget() {
+      const values = [core.terms.referenceMemoryMs + 1_000];
+      const older = (column: string) =>
+        `${column} = ${column} - $1::float8 * interval '1 millisecond'`;
+      await pool.query(`UPDATE bank_transfers SET ${older('submitted_at')}`, values);
+      await world.pool.query(`UPDATE iso_transfers SET ${older('created_at')}`, values);
     },
     async close() {
       for (const { connection } of banks) await connection.close();

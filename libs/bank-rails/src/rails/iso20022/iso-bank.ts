@@ -28,6 +28,7 @@ import type { FileArchive, SealedFile } from '../../connections/file-archive.js'
 import type { MessageTransport } from '../../connections/message-transport.js';
 import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 import { stopwatch } from '../../stopwatch.js';
+import { maySubmit, remembers } from '../../submission-rule.js';
 import { agentFor, creditTransferOf, isSameTransfer, isToSameAccount } from './credit-transfer.js';
 import { bytesUnlessLost, instructedAgentOf, transferSegments } from './iso-copies.js';
 import {
@@ -169,6 +170,9 @@ class IsoBank {
     const known = finalResult(transfer);
     if (known !== null) return known;
     const outcome = await this.status(transfer, profileOf(detailsOf(transfer).rail));
+    const isDenied = outcome.type === 'unknown' || outcome.type === 'rejected';
+    if (isDenied && !this.isRemembered(transfer))
+      throw new BankAnswerUnclear('the bank has forgotten the transfer by now');
     if (outcome.type === 'unknown') return { outcome: 'unknown' };
     const settled = await this.settled(transfer, outcome);
     return finalResult(settled) ?? { outcome: 'received' };
@@ -188,10 +192,20 @@ class IsoBank {
       case 'sending':
       case 'received':
       case 'held':
-        return this.cancel(transfer);
+        return this.isRemembered(transfer) ? this.cancel(transfer) : { outcome: 'unable' };
       default:
         return unreachable(transfer.state);
     }
+  }
+
+  /**
+   * Whether the bank remembers it. The claim does not tell: a log that was restored lacks the first one, and the next one is younger
+   * than what was sent.
+   */
+  private isRemembered({ recordedAt }: IsoTransfer): boolean {
+    const { terms } = this.options;
+    const nowMs = this.now().getTime();
+    return recordedAt === undefined || remembers(terms, recordedAt.getTime(), nowMs);
   }
 
   /** Work of ours on a transfer, for which the bank does not wait. */
@@ -290,10 +304,14 @@ class IsoBank {
     return this.again(transfer, instruction);
   }
 
-  /** The same bytes, counted before they are sent. */
+  /** The same bytes, counted before they are sent. @throws BankRefused when the bank may not know any more that it has them */
   private async again(transfer: IsoTransfer, instruction: TransferInstruction): Promise<Prepared> {
     const xml = await this.bytesOf(transfer, instruction);
     if (xml === null) return { transfer, xml };
+    const { recordedAt } = transfer;
+    const nowMs = this.now().getTime();
+    if (recordedAt !== undefined && !maySubmit(this.options.terms, recordedAt.getTime(), nowMs))
+      throw new BankRefused('the transfer was sent too long ago to be sent again');
     const noted = await this.transfers.noteSend(transfer.reference);
     if (noted !== null) return { transfer: noted, xml };
     return { transfer: (await this.transfers.find(transfer.reference)) ?? transfer, xml: null };
