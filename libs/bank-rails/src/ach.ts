@@ -20,6 +20,7 @@ export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ac
 export { individualIdOf } from './rails/ach/ach-entry.js';
 export {
   amountOfAchEntry,
+  isSameAchEntry,
   referencesOfAchEntry,
   settleAchEntry,
   voidAchEntries,

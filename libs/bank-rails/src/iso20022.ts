@@ -11,4 +11,8 @@ export { isFromUs, writeIsoMessage } from './rails/iso20022/write-messages.js';
 export * from './rails/iso20022/statuses.js';
 export * from './rails/iso20022/rejection-reasons.js';
 export * from './rails/iso20022/iso-bank.js';
-export { amountOfIsoTransfer, settleIsoTransfer } from './rails/iso20022/iso-by-hand.js';
+export {
+  amountOfIsoTransfer,
+  isToIsoAccount,
+  settleIsoTransfer,
+} from './rails/iso20022/iso-by-hand.js';

@@ -15,7 +15,8 @@ import { type Settlement, settlePayment } from './settlement.js';
 const inFlightMaxMs = 3_600_000;
 const terms = { submissionInFlightMaxMs: inFlightMaxMs, referenceMemoryMs: 90 * 24 * 3_600_000 };
 const by = systemContext('test');
-const store = sealedStore(memoryEventStore(), testKeyring());
+const keyring = testKeyring();
+const store = sealedStore(memoryEventStore(), keyring);
 const minuteMs = 60_000;
 
 let database: TestDatabase;
@@ -81,7 +82,8 @@ function settle(
 ) {
   const termsOf = () => Promise.resolve(knowsTerms ? terms : null);
   const order = { paymentId, as, ...(connection !== undefined && { connection }) };
-  return settlePayment({ store, pool, by, termsOf }, order);
+  const stores = { store, pool, by, termsOf, keyring: () => Promise.resolve(keyring) };
+  return settlePayment(stores, order);
 }
 
 const statusOf = async (paymentId: string) =>

@@ -23,13 +23,13 @@ import {
   type TermsOf,
 } from './arrival.js';
 import { retryNotifications } from './notifications.js';
+import { otherTransfer, type Records } from './other-transfer.js';
 
 export const settlements = ['executed', 'never-sent'] as const;
 export type Settlement = (typeof settlements)[number];
 
-export interface Stores {
+export interface Stores extends Records {
   readonly store: EventStore;
-  readonly pool: pg.Pool;
   readonly by: CommandContext;
   readonly termsOf: TermsOf;
 }
@@ -111,8 +111,8 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   const connection = await connectionOf(pool, state, order);
   const reference = state.railReference ?? railReferenceOf(state.paymentId);
   const claim = { railReference: reference, connection };
-  const other = await otherAmount(pool, state, { connection, reference });
-  const rejection = other === null ? neverArrived : neverSent;
+  const other = await otherTransfer(stores, transfer, { connection, reference });
+  const rejection = other === null ? neverArrived : other.rejection;
   // Refuses before anything is written.
   const planned = commandsFor(state, order.as, claim, rejection);
   if (state.status !== 'FAILED_IN_FLIGHT' && planned.length > 0)
@@ -120,7 +120,8 @@ export async function settlePayment(stores: Stores, order: SettlementOrder): Pro
   if (order.as === 'never-sent' && planned.length > 0)
     await requireArrived(pool, state, { connection, reference }, stores.termsOf);
   const { as, traceNumber = null } = order;
-  if (as === 'executed' && planned.length > 0 && other !== null) throw new CommandFailed(other);
+  if (as === 'executed' && planned.length > 0 && other !== null)
+    throw new CommandFailed(other.refusal);
   const finding = { connection, reference, as, traceNumber, isOther: other !== null };
   await settleRow(pool, transfer, finding);
   const cause = by.causationId === null ? {} : { eventId: by.causationId };
@@ -172,35 +173,6 @@ async function requirePause(pool: pg.Pool, connection: string): Promise<void> {
     );
 }
 
-/**
- * After the log was restored, a client may have created a lost payment again with another amount. The bank has the earlier one:
- * COMPLETED would be said of an amount that was never moved.
- * @returns an error message with both amounts, or null when they are equal or the sent amount is unknown
- */
-async function otherAmount(
-  pool: pg.Pool,
-  payment: Payment,
-  sent: SentTransfer,
-): Promise<string | null> {
-  const sentMinor = await sentAmountMinor(pool, payment, sent);
-  const amountMinor = transferAmountMinor(payment);
-  if (sentMinor === null || sentMinor === amountMinor) return null;
-  return `the bank was sent ${sentMinor} under this reference, and the payment has ${amountMinor} (minor units)`;
-}
-
-async function sentAmountMinor(
-  pool: pg.Pool,
-  payment: Payment,
-  sent: SentTransfer,
-): Promise<number | null> {
-  if (await isOverAch(pool, sent, payment)) {
-    const { amountOfAchEntry } = await import('@pis/bank-rails/ach');
-    return amountOfAchEntry(pool, sent);
-  }
-  const { amountOfIsoTransfer } = await import('@pis/bank-rails/iso20022');
-  return amountOfIsoTransfer(pool, sent);
-}
-
 /** None when it is settled so already. @throws CommandFailed */
 function commandsFor(
   { status, lateRejection }: Payment,
@@ -248,23 +220,13 @@ const neverArrived: RailRejection = {
   reason: 'The bank does not have the payment. No funds were moved.',
   railCode: null,
 };
-/** The bank was sent another amount under the reference, and may have executed that. */
-const neverSent: RailRejection = {
-  failureCode: 'INTERNAL_ERROR',
-  field: null,
-  message:
-    'The bank was sent another amount for this payment: find out what was paid before you create a new payment.',
-  reason:
-    'This payment was not sent to the bank. An earlier one under its reference was, and may have moved funds.',
-  railCode: null,
-};
 const failureBy = ({ message, reason }: RailRejection) =>
   ({ failureCode: 'INTERNAL_ERROR', failureMessage: message, failureReason: reason }) as const;
 
 interface Finding extends SentTransfer {
   readonly as: Settlement;
   readonly traceNumber: string | null;
-  /** Whether the bank was sent another amount under the reference. Then its answer is about that one. */
+  /** Whether the bank was sent another amount or account under the reference. Then its answer is about that one. */
   readonly isOther: boolean;
 }
 

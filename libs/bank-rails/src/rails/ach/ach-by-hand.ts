@@ -3,10 +3,13 @@
  * was restored. Then it is made, so that the entry is never put into a file.
  */
 import type { Direction } from '@pis/domain';
+import type { Keyring } from '@pis/keyring';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
+import type { FullBankAccount } from '../../bank-connection.js';
 import { individualIdOf } from './ach-entry.js';
 import { type AchEntryStatus, lockBank } from './ach-tables.js';
+import { type EntryTerms, termsMac } from './ach-terms.js';
 
 export interface AchEntryByHand {
   readonly bank: string;
@@ -32,6 +35,32 @@ export async function amountOfAchEntry(
     [connection, reference],
   );
   return rows[0]?.amount ?? null;
+}
+
+/**
+ * Whether an entry was submitted with these terms and this account of the contact, whose ID may be another one. Null when nothing
+ * was submitted under the reference, or an earlier release did not keep it. @throws StoreUnavailable
+ */
+export async function isSameAchEntry(
+  { pool, keyring }: { readonly pool: pg.Pool; readonly keyring: Pick<Keyring, 'mac'> },
+  { connection, reference }: { readonly connection: string; readonly reference: string },
+  {
+    account,
+    ...terms
+  }: Pick<EntryTerms, 'paymentId' | 'direction' | 'amountMinor'> & {
+    readonly account: FullBankAccount;
+  },
+): Promise<boolean | null> {
+  const { rows } = await pool.query<{ contact_id: string; terms_mac: string }>(
+    `SELECT contact_id, terms_mac FROM ach_entries
+      WHERE reference = $1 AND bank = $2 AND terms_mac IS NOT NULL`,
+    [reference, connection],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { achRoutingNumber: routingNumber, achAccountNumber: accountNumber, subType } = account;
+  const own = { ...terms, contactId: row.contact_id };
+  return row.terms_mac === termsMac(keyring, own, { routingNumber, accountNumber, subType });
 }
 
 /**

@@ -78,7 +78,7 @@ export function isSameTransfer(
 /** Whether the message pays the account of the instruction. */
 export function isToSameAccount(
   message: CreditTransfer,
-  { contactAccount }: TransferInstruction,
+  { contactAccount }: Pick<TransferInstruction, 'contactAccount'>,
   profile: IsoRailProfile,
 ): boolean {
   const { routingNumber, bic } = agentOf(contactAccount, profile);

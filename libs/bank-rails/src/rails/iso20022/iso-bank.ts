@@ -30,7 +30,7 @@ import { type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
 import { stopwatch } from '../../stopwatch.js';
 import { maySubmit, remembers } from '../../submission-rule.js';
 import { agentFor, creditTransferOf, isSameTransfer, isToSameAccount } from './credit-transfer.js';
-import { bytesUnlessLost, instructedAgentOf, transferSegments } from './iso-copies.js';
+import { instructedAgentOf, sentMessageOf, transferSegments } from './iso-copies.js';
 import {
   answerAbout,
   type IsoAnswer,
@@ -54,10 +54,9 @@ import {
   voidedRow,
 } from './iso-outcome.js';
 import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
-import { type CreditTransfer, type IsoMessage, type IsoRail, isoRails } from './messages.js';
+import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
 import { identityProblem, type IsoIdentity, type IsoRailProfile } from './profile.js';
 import { profileOf } from './profiles.js';
-import { readIsoMessage } from './read-messages.js';
 import { notFoundReason } from './rejection-reasons.js';
 import { settlementDateOf } from './settlement-date.js';
 import { writeIsoMessage } from './write-messages.js';
@@ -324,7 +323,7 @@ class IsoBank {
   ): Promise<Uint8Array | null> {
     const { fileId, details, state } = transfer;
     if (fileId === null || details === null) return null;
-    const message = await this.sentMessage(transfer);
+    const message = await sentMessageOf(transfer, this.options.archive);
     const isSame =
       details.rail === instruction.rail &&
       details.amountMinor === instruction.amountMinor &&
@@ -338,7 +337,7 @@ class IsoBank {
   async isSame(instruction: TransferInstruction): Promise<boolean | null> {
     const transfer = await this.transfers.find(instruction.reference);
     if (transfer === null) return null;
-    const message = await this.sentMessage(transfer);
+    const message = await sentMessageOf(transfer, this.options.archive);
     if (message === null) return null;
     const { rail, amountMinor, currencyCode } = detailsOf(transfer);
     return (
@@ -346,13 +345,6 @@ class IsoBank {
       currencyCode === instruction.currencyCode &&
       isToSameAccount(message, instruction, profileOf(rail))
     );
-  }
-
-  /** Null when its copy is lost, or there was none. */
-  private async sentMessage({ fileId }: IsoTransfer): Promise<CreditTransfer | null> {
-    const xml = fileId === null ? null : await bytesUnlessLost(this.options.archive, fileId);
-    const message = xml === null ? null : readIsoMessage(xml).message;
-    return message?.type === 'pacs.008' ? message : null;
   }
 
   private async cancel(transfer: IsoTransfer): Promise<VoidResult> {

@@ -2,9 +2,16 @@
  * What staff found about a transfer in the bank's books, in the transfer's row. The row may be missing: the database
  * was restored. Then it is made, so that the transfer is never sent, and a return of it is told.
  */
+import type { Keyring } from '@pis/keyring';
 import type pg from 'pg';
+import type { FullBankAccount } from '../../bank-connection.js';
+import { fileArchive } from '../../connections/file-archive.js';
+import { isToSameAccount } from './credit-transfer.js';
 import { uetrOf } from './identifiers.js';
+import { sentMessageOf } from './iso-copies.js';
 import type { IsoState } from './iso-transfers.js';
+import type { IsoRail } from './messages.js';
+import { profileOf } from './profiles.js';
 
 /** Which amount was sent under a reference, minor units; null when that is not known. */
 export async function amountOfIsoTransfer(
@@ -17,6 +24,25 @@ export async function amountOfIsoTransfer(
     [connection, reference],
   );
   return rows[0]?.amount ?? null;
+}
+
+/** Whether a transfer pays this account, by its archived message; null when there is none any more. @throws StoreUnavailable */
+export async function isToIsoAccount(
+  { pool, keyring }: { readonly pool: pg.Pool; readonly keyring: Keyring },
+  { connection, reference }: { readonly connection: string; readonly reference: string },
+  contactAccount: FullBankAccount,
+): Promise<boolean | null> {
+  const { rows } = await pool.query<{ file_id: string; rail: IsoRail }>(
+    `SELECT file_id, details->>'rail' AS rail FROM iso_transfers
+      WHERE connection = $1 AND reference = $2 AND file_id IS NOT NULL AND details IS NOT NULL`,
+    [connection, reference],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const message = await sentMessageOf({ fileId: row.file_id }, fileArchive({ pool, keyring }));
+  return message === null
+    ? null
+    : isToSameAccount(message, { contactAccount }, profileOf(row.rail));
 }
 
 /** @returns the state of the transfer afterwards: another one than asked for contradicts what staff found */

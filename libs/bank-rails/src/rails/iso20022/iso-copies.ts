@@ -13,7 +13,7 @@ import {
   type FileArchive,
 } from '../../connections/file-archive.js';
 import type { IsoTransfer } from './iso-transfers.js';
-import type { IsoAgent } from './messages.js';
+import type { CreditTransfer, IsoAgent } from './messages.js';
 import { readIsoMessage } from './read-messages.js';
 
 /** Whose transfer a message is about. */
@@ -52,14 +52,23 @@ export async function instructedAgentOf(
   { fileId }: IsoTransfer,
   archive: FileArchive,
 ): Promise<IsoAgent> {
-  const xml = fileId === null ? null : await bytesUnlessLost(archive, fileId);
-  const message = xml === null ? null : readIsoMessage(xml).message;
-  if (message?.type === 'pacs.008') return message.instructedAgent;
+  const message = await sentMessageOf({ fileId }, archive);
+  if (message !== null) return message.instructedAgent;
   throw new BankAnswerUnclear('the archive has no message from which to ask about the transfer');
 }
 
+/** The message of a transfer as it was sent. Null when its copy is lost, or there was none. */
+export async function sentMessageOf(
+  { fileId }: Pick<IsoTransfer, 'fileId'>,
+  archive: Pick<FileArchive, 'bytes'>,
+): Promise<CreditTransfer | null> {
+  const xml = fileId === null ? null : await bytesUnlessLost(archive, fileId);
+  const message = xml === null ? null : readIsoMessage(xml).message;
+  return message?.type === 'pacs.008' ? message : null;
+}
+
 /** Null when they were erased or altered. */
-export async function bytesUnlessLost(
+async function bytesUnlessLost(
   archive: Pick<FileArchive, 'bytes'>,
   fileId: string,
 ): Promise<Uint8Array | null> {
