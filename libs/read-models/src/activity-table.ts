@@ -203,9 +203,11 @@ async function insert(
     text: `INSERT INTO ${target} (payment_id, revision, position, at, organization_id, originator_id,
         is_inbound, amount_minor, fee_minor, return_fee_minor, moves_money, in_progress_change,
         charged_minor, is_rejected_late)
-      SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::timestamptz(3)[], $5::uuid[],
-        $6::uuid[], $7::boolean[], $8::bigint[], $9::bigint[], $10::bigint[], $11::boolean[],
-        $12::smallint[], $13::bigint[], $14::boolean[])
+      SELECT unnest($1::uuid[]), unnest($2::integer[]), unnest($3::text[]),
+        unnest($4::timestamptz(3)[]), unnest($5::uuid[]), unnest($6::uuid[]),
+        unnest($7::boolean[]), unnest($8::bigint[]), unnest($9::bigint[]),
+        unnest($10::bigint[]), unnest($11::boolean[]), unnest($12::smallint[]),
+        unnest($13::bigint[]), unnest($14::boolean[])
       ON CONFLICT (payment_id, revision) DO NOTHING`,
     values: [
       rows.map(({ paymentId }) => paymentId),

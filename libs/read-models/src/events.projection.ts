@@ -155,8 +155,9 @@ async function insert(
     name: `${target}.insert`,
     text: `INSERT INTO ${target} (organization_id, position, event_id, event_type, stream_id, revision,
         payment_id, occurred_at)
-      SELECT * FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::integer[],
-        $7::uuid[], $8::timestamptz[])
+      SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[]), unnest($4::text[]),
+        unnest($5::text[]), unnest($6::integer[]), unnest($7::uuid[]),
+        unnest($8::timestamptz[])
       ON CONFLICT (organization_id, position) DO NOTHING`,
     values: [
       events.map(({ organizationId }) => organizationId),

@@ -175,8 +175,8 @@ async function saveDays(client: pg.ClientBase, target: string, days: Differences
     name: `${target}.add`,
     text: `INSERT INTO ${target} AS stored (organization_id, status, day, direction, payment_rail,
         return_reason_code, payments, amount_minor)
-      SELECT * FROM unnest($1::uuid[], $2::text[], $3::date[], $4::text[], $5::text[], $6::text[],
-        $7::bigint[], $8::bigint[])
+      SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::date[]), unnest($4::text[]),
+        unnest($5::text[]), unnest($6::text[]), unnest($7::bigint[]), unnest($8::bigint[])
       ON CONFLICT (organization_id, status, day, direction, payment_rail, return_reason_code)
       DO UPDATE SET payments = stored.payments + excluded.payments,
         amount_minor = stored.amount_minor + excluded.amount_minor`,
@@ -199,7 +199,8 @@ async function saveDurations(
   await client.query({
     name: `${target}.add`,
     text: `INSERT INTO ${target} AS stored (organization_id, day, payment_rail, bucket, payments)
-      SELECT * FROM unnest($1::uuid[], $2::date[], $3::text[], $4::integer[], $5::bigint[])
+      SELECT unnest($1::uuid[]), unnest($2::date[]), unnest($3::text[]), unnest($4::integer[]),
+        unnest($5::bigint[])
       ON CONFLICT (organization_id, day, payment_rail, bucket)
       DO UPDATE SET payments = stored.payments + excluded.payments`,
     values: [...[0, 1, 2, 3].map(column), changed.map(({ payments }) => payments)],

@@ -199,11 +199,13 @@ async function upsert(
   periods: readonly Period[],
 ): Promise<void> {
   const names = fields.map(columnOf).join(', ');
-  const arrays = fields.map((field, index) => `$${index + 1}::${columns[field]}[]`).join(', ');
+  const values = fields
+    .map((field, index) => `unnest($${index + 1}::${columns[field]}[])`)
+    .join(', ');
   await client.query({
     name: `${target}.upsert`,
     text: `INSERT INTO ${target} AS stored (${names}, band)
-      SELECT * FROM unnest(${arrays}, $${fields.length + 1}::smallint[])
+      SELECT ${values}, unnest($${fields.length + 1}::smallint[])
       ON CONFLICT (payment_id, revision) DO UPDATE
         SET valid_to = excluded.valid_to, last_at = excluded.last_at, band = excluded.band
       WHERE stored.valid_to IS NULL`,

@@ -216,9 +216,10 @@ async function saveMovements(
     text: `INSERT INTO ${movementsTarget} (movement_id, organization_id, originator_id, payment_id,
         collection_id, kind, side, amount_minor, rail, reference, return_reason_code,
         at, position)
-      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[],
-        $7::text[], $8::bigint[], $9::text[], $10::text[], $11::text[],
-        $12::timestamptz(3)[], $13::text[])
+      SELECT unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::uuid[]),
+        unnest($5::uuid[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bigint[]),
+        unnest($9::text[]), unnest($10::text[]), unnest($11::text[]),
+        unnest($12::timestamptz(3)[]), unnest($13::text[])
       ON CONFLICT (movement_id) DO NOTHING`,
     values: [
       movements.map(movementIdOf),
