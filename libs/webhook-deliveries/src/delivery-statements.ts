@@ -1,12 +1,18 @@
 /**
  * The SQL of the delivery tables, as named prepared statements. One statement serves a batch of any size.
  * Joins over claimed or recorded rows go row by row (LATERAL, ANY): a plan that was made while the tables
- * were small must not scan them when they are large.
+ * were small must not scan them when they are large. Arrays are unnested in the list of a SELECT, as in projections.
  */
 import { bodyShape } from './body-hashes.js';
 
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
         is_replay, attempts, created_at, window_ends_at, last_status, last_error`;
+
+/** The beginning of `outcome`: the values of `attemptColumns` in delivery-table.ts. */
+const givenAttempts = `SELECT unnest($1::uuid[]) AS delivery_id, unnest($2::int[]) AS attempt,
+          unnest($3::uuid[]) AS attempt_id, unnest($4::timestamptz[]) AS at, unnest($5::int[]) AS status,
+          unnest($6::int[]) AS duration_ms, unnest($7::text[]) AS error,
+          unnest($8::text[]) AS response_excerpt, unnest($9::int[]) AS redelivery_requests`;
 
 /** Records the attempts of a batch. Its columns are those of `attemptColumns`. */
 const attempted = `
@@ -30,10 +36,12 @@ export const statements = {
   // already was made by a replay that came before the event.
   insert: `
     WITH event AS MATERIALIZED (
-      SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[],
-          $6::text[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::boolean[], $16::text[])
-        WITH ORDINALITY AS t (event_id, occurred_at, organization_id, body, traceparent,
-          event_type, payment_id, created_at, window_ends_at, is_late, body_hash, n)
+      SELECT unnest($1::uuid[]) AS event_id, unnest($2::timestamptz[]) AS occurred_at,
+          unnest($3::uuid[]) AS organization_id, unnest($4::text[]) AS body,
+          unnest($5::text[]) AS traceparent, unnest($6::text[]) AS event_type,
+          unnest($7::uuid[]) AS payment_id, unnest($8::timestamptz[]) AS created_at,
+          unnest($9::timestamptz[]) AS window_ends_at, unnest($10::boolean[]) AS is_late,
+          unnest($16::text[]) AS body_hash, generate_subscripts($1::uuid[], 1) AS n
     ), fanned_out AS (
       INSERT INTO webhook_fan_outs (event_id, occurred_at, organization_id, body, traceparent,
           created_at)
@@ -54,8 +62,8 @@ export const statements = {
           e.occurred_at, CASE WHEN e.is_late THEN e.body END, e.created_at, e.created_at,
           e.window_ends_at, d.leased_until,
           CASE WHEN d.leased_until IS NULL THEN NULL ELSE $15::uuid END
-        FROM unnest($11::int[], $12::uuid[], $13::uuid[], $14::timestamptz[])
-            AS d (n, id, endpoint_id, leased_until)
+        FROM (SELECT unnest($11::int[]) AS n, unnest($12::uuid[]) AS id, unnest($13::uuid[]) AS endpoint_id,
+              unnest($14::timestamptz[]) AS leased_until) AS d
           JOIN event e USING (n)
         WHERE e.event_id IN (SELECT event_id FROM fanned_out)
       ON CONFLICT (id) DO NOTHING RETURNING id`,
@@ -116,10 +124,8 @@ export const statements = {
   // recorded already is skipped: the delivery may have changed since.
   finish: `
     WITH outcome AS MATERIALIZED (
-      SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
-          $6::int[], $7::text[], $8::text[], $9::int[], $10::text[], $11::timestamptz[], $12::text[])
-        AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
-          redelivery_requests, state, finished_at, finished_reason)
+      ${givenAttempts}, unnest($10::text[]) AS state,
+          unnest($11::timestamptz[]) AS finished_at, unnest($12::text[]) AS finished_reason
     ), attempted AS (${attempted}
     ), ended AS (
       DELETE FROM webhook_deliveries d USING outcome o
@@ -148,10 +154,8 @@ export const statements = {
   // A delivery that was requested again since it was leased is due as requested.
   postpone: `
     WITH outcome AS MATERIALIZED (
-      SELECT * FROM unnest($1::uuid[], $2::int[], $3::uuid[], $4::timestamptz[], $5::int[],
-          $6::int[], $7::text[], $8::text[], $9::int[], $10::timestamptz[], $11::timestamptz[])
-        AS t (delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt,
-          redelivery_requests, next_attempt_at, leased_until)
+      ${givenAttempts}, unnest($10::timestamptz[]) AS next_attempt_at,
+          unnest($11::timestamptz[]) AS leased_until
     ), attempted AS (${attempted}
     )
     UPDATE webhook_deliveries d SET attempts = greatest(d.attempts, o.attempt),
