@@ -1,16 +1,21 @@
 import { jest } from '@jest/globals';
-import { print } from './output.js';
+import { print, printItems, printList } from './output.js';
 
 const hostile = 'a\r\u001b[2K\u009b31m\u202eb';
 
-function printed(result: unknown, json: boolean): string {
+const printed = (result: unknown, json: boolean) => written(() => print(result, { json }));
+
+function written(work: () => Promise<void>): Promise<string>;
+function written(work: () => void): string;
+function written(work: () => void | Promise<void>): string | Promise<string> {
   const write = jest.spyOn(process.stdout, 'write').mockImplementation(() => true);
-  try {
-    print(result, { json });
-    return write.mock.calls.map(([text]) => String(text)).join('');
-  } finally {
+  const all = () => {
+    const text = write.mock.calls.map(([part]) => String(part)).join('');
     write.mockRestore();
-  }
+    return text;
+  };
+  const ended = work();
+  return ended instanceof Promise ? ended.then(all, all) : all();
 }
 
 it('shows control characters of strangers to a person, and no line that they forged', () => {
@@ -25,3 +30,25 @@ it('prints JSON that no terminal obeys and that parses to the same', () => {
   expect(line.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   expect(JSON.parse(line)).toEqual({ error: `${hostile}\u{e0001}` });
 });
+
+it.each([[[]], [[{ id: 1 }]], [[{ id: 1, reasons: ['a', hostile] }, { id: 2 }, { id: 3 }]]])(
+  'prints a long list item by item as it prints a short one: %j',
+  async (items) => {
+    for (const json of [true, false]) {
+      const streamed = await written(() => printItems(each(items), { json }));
+      expect(streamed).toBe(written(() => printList(items, { json })));
+    }
+  },
+);
+
+it('leaves the JSON of a list open when an item fails', async () => {
+  const text = await written(() =>
+    printItems(each([{ id: 1 }], new Error('away')), { json: true }),
+  );
+  expect(text).toBe('{"data":[{"id":1}');
+});
+
+async function* each(items: readonly unknown[], failure?: Error): AsyncGenerator<unknown> {
+  for (const item of items) yield await Promise.resolve(item);
+  if (failure !== undefined) throw failure;
+}

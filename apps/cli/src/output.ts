@@ -1,4 +1,5 @@
 /** The output of every command: `--json`, and failures with a reason. */
+import { once } from 'node:events';
 import { visibleJson, visibleText } from '@pis/audit/life';
 import type { Command } from 'commander';
 
@@ -26,6 +27,29 @@ export function print(result: unknown, { json }: OutputOptions): void {
  */
 export function printList(data: readonly unknown[], options: OutputOptions): void {
   print(options.json === true ? { data } : data, options);
+}
+
+/**
+ * Prints a list that may be long, as `printList` does, item by item. Waits for a reader that is slow. If an item fails, the JSON is left
+ * open, so that no script takes it for the whole list.
+ */
+export async function printItems(
+  items: AsyncIterable<unknown>,
+  { json }: OutputOptions,
+): Promise<void> {
+  let count = 0;
+  for await (const item of items) {
+    const before = count === 0 ? (json ? '{"data":[' : '') : json ? ',' : '\n\n';
+    await say(before + (json ? visibleJson(JSON.stringify(item)) : human(item)));
+    count += 1;
+  }
+  if (json) await say(count === 0 ? '{"data":[]}\n' : ']}\n');
+  else await say(count === 0 ? 'none\n' : '\n');
+}
+
+/** Waits for a reader that is slow. */
+export async function say(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }
 
 function human(result: unknown): string {

@@ -1,5 +1,4 @@
 /** `pis audit`: whether the log holds what was written, and who did what. Needs no key. */
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import {
   AuditStateFile,
@@ -24,7 +23,7 @@ import { type LogContext, withLog } from '../context.js';
 import { idGiven } from '../operator-action.js';
 import { writeForOwner } from '../owner-file.js';
 import { addLifeCommands, proofWait } from './audit-life.js';
-import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, describe, type OutputOptions, print, say, withJson } from '../output.js';
 
 const progressEveryMs = 5_000;
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
@@ -238,8 +237,4 @@ function comparedIn({
     ...(unknown === 0 ? [] : [`${unknown} hashes of webhook bodies without an event`]),
     ...(personalData ? [] : ['names and accounts were not compared: there is no master key']),
   ];
-}
-
-async function say(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }

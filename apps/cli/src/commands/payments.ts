@@ -2,11 +2,9 @@
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, printList, withJson } from '../output.js';
+import { type OutputOptions, print, printItems, withJson } from '../output.js';
 import { paymentsInDoubt } from '../rails/in-doubt.js';
 import { paymentForStaff } from '../rails/payment-for-staff.js';
-
-const listMax = 1_000;
 
 export function paymentCommands(): Command {
   const payments = new Command('payments').description('payments, as staff see them');
@@ -14,12 +12,11 @@ export function paymentCommands(): Command {
     payments
       .command('in-doubt')
       .description(
-        `payments that are FAILED_IN_FLIGHT or held by the bank for longer than a day, the newest ${listMax}, with all that is known`,
+        'all payments that are FAILED_IN_FLIGHT or held by the bank for longer than a day, the newest first, with all that is known',
       ),
-  ).action(async (options: OutputOptions) => {
-    const data = await withContext(({ store, pool }) => paymentsInDoubt(store, pool, listMax));
-    printList(data, options);
-  });
+  ).action((options: OutputOptions) =>
+    withContext(({ store, pool }) => printItems(paymentsInDoubt(store, pool), options)),
+  );
   withOperator(
     withJson(
       payments

@@ -1,11 +1,10 @@
 /** `pis reconcile`: the bank's statement files beside our books. The exit code is 1 when they do not agree. */
-import { once } from 'node:events';
 import { isCalendarDate } from '@pis/bank-statements';
 import { hasReached } from '@pis/read-models';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { idGiven } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, say, withJson } from '../output.js';
 import { reconcile } from '../reconcile/reconciliation.js';
 import { type Output, JsonOutput, LineOutput } from '../reconcile/report.js';
 import { assertBooksWhole } from '../reconcile/whole-books.js';
@@ -87,11 +86,6 @@ async function run(options: Options): Promise<void> {
   });
   const agrees = await output.end(outcome);
   if (!agrees) process.exitCode = 1;
-}
-
-/** Waits for a reader that is slow. */
-async function say(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }
 
 /** @throws CommandFailed */

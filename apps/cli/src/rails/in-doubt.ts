@@ -5,6 +5,7 @@
 import { type LoadedTransfer, TransferMissing, TransferStream } from '@pis/commands';
 import { type RailRejection, transferAmountMinor, type TransferOwner } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
+import { endSession, ownConnection } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface PaymentInDoubt {
@@ -53,32 +54,55 @@ export interface Unmatched {
 /** As long as the executor waits before it asks the bank about a payment that the bank has taken. */
 const heldAfterMs = 24 * 3_600_000;
 
-/** The newest `max`. @throws StoreUnavailable, connection errors */
-export async function paymentsInDoubt(
+/** Of rows that are read from the table at a time. */
+const pageMax = 500;
+
+/** All of them, the newest first. Each is read when it is wanted: there may be many. @throws StoreUnavailable, connection errors */
+export async function* paymentsInDoubt(
   store: EventStore,
   pool: pg.Pool,
-  max: number,
-): Promise<readonly PaymentInDoubt[]> {
-  const { rows } = await pool.query<{ payment_id: string; is_held: boolean }>(
-    `SELECT payment_id, bool_or(is_held) AS is_held FROM (
-       SELECT payment_id, created_at, false AS is_held FROM payments WHERE status = 'FAILED_IN_FLIGHT'
-        UNION ALL
-       SELECT payment_id, submitted_at, stage = 'submitted' FROM rail_pending
-        WHERE stage = 'in_flight' OR stage = 'submitted' AND overdue_at IS NULL
-          AND submitted_at < now() - $2 * interval '1 millisecond') p
-      GROUP BY payment_id ORDER BY max(created_at) DESC LIMIT $1`,
-    [max, heldAfterMs],
-  );
+): AsyncGenerator<PaymentInDoubt, void, undefined> {
   const transfers = new TransferStream(store, 'system:cli');
-  const found: PaymentInDoubt[] = [];
-  for (const { payment_id: paymentId, is_held: isHeld } of rows) {
+  for await (const { payment_id: paymentId, is_held: isHeld } of listed(pool)) {
     const transfer = await transfers.load(paymentId).catch(orNull);
     const status = transfer?.state.status;
     // The list lags behind: it has settled meanwhile.
     const isInDoubt = status === 'FAILED_IN_FLIGHT' || (isHeld && status === 'PROCESSING');
-    if (transfer && isInDoubt) found.push(await inDoubt(pool, transfer));
+    if (transfer && isInDoubt) yield await inDoubt(pool, transfer);
   }
-  return found;
+}
+
+interface Listed {
+  readonly payment_id: string;
+  readonly is_held: boolean;
+}
+
+/**
+ * The tables are read once. Whoever reads the list may be slow, so the rows wait in the server (WITH HOLD), and no transaction
+ * stays open. The session is none of the pool's: the pool may have a single one, which the caller needs for each row.
+ */
+async function* listed(pool: pg.Pool): AsyncGenerator<Listed, void, undefined> {
+  const session = await ownConnection(pool);
+  try {
+    await session.query(
+      `DECLARE in_doubt NO SCROLL CURSOR WITH HOLD FOR
+       SELECT payment_id, bool_or(is_held) AS is_held FROM (
+         SELECT payment_id, created_at, false AS is_held FROM payments WHERE status = 'FAILED_IN_FLIGHT'
+          UNION ALL
+         SELECT payment_id, submitted_at, stage = 'submitted' FROM rail_pending
+          WHERE stage = 'in_flight' OR stage = 'submitted' AND overdue_at IS NULL
+            AND submitted_at < now() - $1 * interval '1 millisecond') p
+        GROUP BY payment_id ORDER BY max(created_at) DESC, payment_id`,
+      [heldAfterMs],
+    );
+    for (;;) {
+      const { rows } = await session.query<Listed>(`FETCH ${pageMax} FROM in_doubt`);
+      yield* rows;
+      if (rows.length < pageMax) return;
+    }
+  } finally {
+    await endSession(session);
+  }
 }
 
 /** A row of it is left, and the log does not have it. */
