@@ -62,6 +62,18 @@ describe('the hash of an event', () => {
       expect(canonicalJson(JSON.parse(JSON.stringify(value)))).toBe(canonicalJson(value));
     }
     expect(canonicalJson([undefined])).toBe('[null]');
+    expect(canonicalJson(undefined)).toBe('null');
     expect(canonicalJson({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+  });
+
+  it.each([
+    [
+      '{"b":{"10":1,"9":[{"d":1,"c":2}],"a":3},"a":1}',
+      '{"a":1,"b":{"10":1,"9":[{"c":2,"d":1}],"a":3}}',
+    ],
+    ['{"a":1,"1a":2,"0":3}', '{"0":3,"1a":2,"a":1}'],
+    ['{"a":1,"__proto__":{"b":2,"a":1},"Z":3}', '{"Z":3,"__proto__":{"a":1,"b":2},"a":1}'],
+  ])('sorts %s, whose keys an object would keep in another order', (text, canonical) => {
+    expect(canonicalJson(JSON.parse(text))).toBe(canonical);
   });
 });

@@ -21,15 +21,37 @@ export function hashOfEvent(recorded: Omit<RecordedEvent, 'position'>): string {
  * which are those of JSON.stringify for strings and numbers).
  */
 export function canonicalJson(value: unknown): string {
+  const order = { isKept: true };
+  // With the hash of the text, one JSON.stringify of a sorted copy takes two thirds of the time of textOf.
+  const copy = sorted(value, order);
+  return order.isKept ? (JSON.stringify(copy) ?? 'null') : textOf(value);
+}
+
+/** @param order whose isKept becomes false when an object cannot keep its keys in this order */
+function sorted(value: unknown, order: { isKept: boolean }): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map((item) => sorted(item, order));
+  if ('toJSON' in value && typeof value.toJSON === 'function') return sorted(value.toJSON(), order);
+  const fields = value as Readonly<Record<string, unknown>>;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(fields).sort()) {
+    // An object has numbers first, by their value. __proto__ would be its prototype.
+    if ((key >= '0' && key < ':') || key === '__proto__') order.isKept = false;
+    else copy[key] = sorted(fields[key], order);
+  }
+  return copy;
+}
+
+function textOf(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if ('toJSON' in value && typeof value.toJSON === 'function') return canonicalJson(value.toJSON());
+  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`;
+  if ('toJSON' in value && typeof value.toJSON === 'function') return textOf(value.toJSON());
   const fields = value as Readonly<Record<string, unknown>>;
   let text = '';
   for (const key of Object.keys(fields).sort()) {
     const field = fields[key];
     if (field === undefined) continue;
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(field)}`;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${textOf(field)}`;
   }
   return `{${text}}`;
 }
