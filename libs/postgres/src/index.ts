@@ -1,4 +1,5 @@
 /** What every part of the service that talks to PostgreSQL shares. Knows nothing of its tables. */
+export * from './array-parameters.js';
 export * from './binary-array.js';
 export * from './clock-difference.js';
 export * from './earlier-clock.js';

@@ -12,6 +12,7 @@ import {
   transferAmountMinor,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import {
   asUnreadable,
@@ -165,7 +166,7 @@ async function loadTerms(
     text: `SELECT payment_id, organization_id, originator_id, is_inbound, amount_minor, fee_minor,
         return_fee_minor
       FROM ${target} WHERE payment_id = ANY($1::uuid[]) AND revision = 0`,
-    values: [paymentIds],
+    values: [uuidArray(paymentIds)],
   });
   return new Map(
     rows.map((row) => [
@@ -210,20 +211,20 @@ async function insert(
         unnest($13::bigint[]), unnest($14::boolean[])
       ON CONFLICT (payment_id, revision) DO NOTHING`,
     values: [
-      rows.map(({ paymentId }) => paymentId),
-      rows.map(({ recorded }) => recorded.revision),
-      rows.map(({ recorded }) => recorded.position),
-      rows.map(({ recorded }) => recorded.metadata.at),
-      rows.map(({ organizationId }) => organizationId),
-      rows.map(({ originatorId }) => originatorId),
-      rows.map(({ isInbound }) => isInbound),
-      rows.map(({ amountMinor }) => amountMinor),
-      rows.map(({ feeMinor }) => feeMinor),
-      rows.map(({ returnFeeMinor }) => returnFeeMinor),
-      rows.map(({ movesMoney }) => movesMoney),
-      rows.map(({ inProgressChange }) => inProgressChange),
-      rows.map(({ chargedMinor }) => chargedMinor),
-      rows.map(({ isRejectedLate }) => isRejectedLate),
+      uuidArray(rows.map(({ paymentId }) => paymentId)),
+      textArray(rows.map(({ recorded }) => recorded.revision)),
+      textArray(rows.map(({ recorded }) => recorded.position)),
+      textArray(rows.map(({ recorded }) => recorded.metadata.at)),
+      uuidArray(rows.map(({ organizationId }) => organizationId)),
+      uuidArray(rows.map(({ originatorId }) => originatorId)),
+      textArray(rows.map(({ isInbound }) => isInbound)),
+      textArray(rows.map(({ amountMinor }) => amountMinor)),
+      textArray(rows.map(({ feeMinor }) => feeMinor)),
+      textArray(rows.map(({ returnFeeMinor }) => returnFeeMinor)),
+      textArray(rows.map(({ movesMoney }) => movesMoney)),
+      textArray(rows.map(({ inProgressChange }) => inProgressChange)),
+      textArray(rows.map(({ chargedMinor }) => chargedMinor)),
+      textArray(rows.map(({ isRejectedLate }) => isRejectedLate)),
     ],
   });
 }

@@ -18,6 +18,7 @@ import {
   streamPrefixOf,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import { prefixesFollowedBy } from './projected-streams.js';
 import {
@@ -140,7 +141,7 @@ async function loadOwners(
     name: `${target}.owners`,
     text: `SELECT stream_id, organization_id FROM ${target}
       WHERE stream_id = ANY($1::text[]) AND revision = 0`,
-    values: [streamIds],
+    values: [textArray(streamIds)],
   });
   return new Map(rows.map((row) => [row.stream_id, row.organization_id]));
 }
@@ -160,16 +161,18 @@ async function insert(
         unnest($8::timestamptz[])
       ON CONFLICT (organization_id, position) DO NOTHING`,
     values: [
-      events.map(({ organizationId }) => organizationId),
-      events.map(({ recorded }) => recorded.position),
-      events.map(({ recorded }) => recorded.id),
-      events.map(({ eventType }) => eventType),
-      events.map(({ recorded }) => recorded.streamId),
-      events.map(({ recorded }) => recorded.revision),
-      events.map(({ recorded: { streamId } }) =>
-        streamId.startsWith(paymentPrefix) ? idIn(streamId) : null,
+      uuidArray(events.map(({ organizationId }) => organizationId)),
+      textArray(events.map(({ recorded }) => recorded.position)),
+      uuidArray(events.map(({ recorded }) => recorded.id)),
+      textArray(events.map(({ eventType }) => eventType)),
+      textArray(events.map(({ recorded }) => recorded.streamId)),
+      textArray(events.map(({ recorded }) => recorded.revision)),
+      uuidArray(
+        events.map(({ recorded: { streamId } }) =>
+          streamId.startsWith(paymentPrefix) ? idIn(streamId) : null,
+        ),
       ),
-      events.map(({ recorded }) => recorded.metadata.at),
+      textArray(events.map(({ recorded }) => recorded.metadata.at)),
     ],
   });
 }

@@ -7,6 +7,7 @@
  */
 import { isTransition, payment, type PaymentEvent, statusAfter, streamNameOf } from '@pis/domain';
 import { domainEventOf, type RecordedEvent, type UnreadableEvent } from '@pis/event-store';
+import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import { bandOf } from './payment-periods.js';
 import { counterpartyIdOf } from './payments.projection.js';
@@ -14,6 +15,7 @@ import { prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
   columnOf,
+  columnValues,
   type Projection,
   ProjectionBroken,
   type ReadTable,
@@ -178,7 +180,7 @@ async function loadOpen(
   // Without a name, so that it is planned for the table as it is now: a plan that was made while it was small reads all of it.
   const { rows } = await client.query<Record<keyof Period, unknown>>({
     text: `SELECT ${selected} FROM ${target} WHERE payment_id = ANY($1::uuid[]) AND valid_to IS NULL`,
-    values: [paymentIds],
+    values: [uuidArray(paymentIds)],
   });
   return new Map(
     rows.map((row) => {
@@ -210,8 +212,8 @@ async function upsert(
         SET valid_to = excluded.valid_to, last_at = excluded.last_at, band = excluded.band
       WHERE stored.valid_to IS NULL`,
     values: [
-      ...fields.map((field) => periods.map((period) => period[field])),
-      periods.map((period) => bandOf(period)),
+      ...fields.map((field) => columnValues(columns[field], periods, field)),
+      textArray(periods.map((period) => bandOf(period))),
     ],
   });
 }

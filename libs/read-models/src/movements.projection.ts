@@ -18,6 +18,7 @@ import {
   unreachable,
 } from '@pis/domain';
 import { domainEventOf, type RecordedEvent } from '@pis/event-store';
+import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import { v5 as uuidV5 } from 'uuid';
 import { activityTable } from './activity-table.js';
@@ -222,19 +223,23 @@ async function saveMovements(
         unnest($12::timestamptz(3)[]), unnest($13::text[])
       ON CONFLICT (movement_id) DO NOTHING`,
     values: [
-      movements.map(movementIdOf),
-      ofTransfers.map(({ organizationId }) => organizationId),
-      ofTransfers.map(({ originatorId }) => originatorId),
-      ofTransfers.map(({ owner, transferId }) => (owner === 'payment' ? transferId : null)),
-      ofTransfers.map(({ owner, transferId }) => (owner === 'collection' ? transferId : null)),
-      movements.map(({ kind }) => kind),
-      movements.map(({ side }) => side),
-      movements.map(({ amountMinor }) => amountMinor),
-      ofTransfers.map(({ rail }) => rail),
-      movements.map(({ reference }) => reference),
-      movements.map(({ returnReasonCode }) => returnReasonCode),
-      movements.map(({ at }) => at),
-      movements.map(({ position }) => position),
+      uuidArray(movements.map(movementIdOf)),
+      uuidArray(ofTransfers.map(({ organizationId }) => organizationId)),
+      uuidArray(ofTransfers.map(({ originatorId }) => originatorId)),
+      uuidArray(
+        ofTransfers.map(({ owner, transferId }) => (owner === 'payment' ? transferId : null)),
+      ),
+      uuidArray(
+        ofTransfers.map(({ owner, transferId }) => (owner === 'collection' ? transferId : null)),
+      ),
+      textArray(movements.map(({ kind }) => kind)),
+      textArray(movements.map(({ side }) => side)),
+      textArray(movements.map(({ amountMinor }) => amountMinor)),
+      textArray(ofTransfers.map(({ rail }) => rail)),
+      textArray(movements.map(({ reference }) => reference)),
+      textArray(movements.map(({ returnReasonCode }) => returnReasonCode)),
+      textArray(movements.map(({ at }) => at)),
+      textArray(movements.map(({ position }) => position)),
     ],
   });
 }

@@ -9,7 +9,7 @@
 import { type Category, streamNameOf } from '@pis/domain';
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { binaryArray, reasonOf } from '@pis/postgres';
+import { binaryArray, reasonOf, textArray, uuidArray } from '@pis/postgres';
 
 export interface Projection {
   readonly name: string;
@@ -271,14 +271,14 @@ function statementsOf<Row extends StoredRow>({
     // Without a name, so that it is planned for the table as it is now: a plan that was made while it was small reads all of it.
     select: (target, keys) => ({
       text: `SELECT ${selected} FROM ${target} WHERE ${keyColumn} = ANY($1::uuid[])`,
-      values: [keys],
+      values: [uuidArray(keys)],
     }),
     upsert: (target, rows) => ({
       name: `${target}.upsert`,
       text: `INSERT INTO ${target} AS stored (${names}) SELECT ${values}
         ON CONFLICT (${keyColumn}) DO UPDATE SET ${updates}
         WHERE stored.revision < excluded.revision`,
-      values: fields.map((field) => column(columns[field], rows, field)),
+      values: fields.map((field) => columnValues(columns[field], rows, field)),
     }),
   };
 }
@@ -287,7 +287,12 @@ export function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-function column<Row>(type: ColumnType, rows: readonly Row[], field: keyof Row): unknown {
+/** The values of a column, as the parameter of a statement. */
+export function columnValues<Row>(
+  type: ColumnType,
+  rows: readonly Row[],
+  field: keyof Row,
+): unknown {
   const values = rows.map((row): unknown => row[field] ?? null);
   // JSON.stringify escapes NUL and lone surrogates, and `json` keeps the escapes.
   if (type === 'json')
@@ -295,8 +300,10 @@ function column<Row>(type: ColumnType, rows: readonly Row[], field: keyof Row): 
       'json',
       values.map((value) => (value === null ? null : JSON.stringify(value))),
     );
-  if (type !== 'text') return values;
-  return values.map((value) => (value === null ? null : storableText(String(value))));
+  const texts = values.map((value) => (value === null ? null : String(value)));
+  if (type === 'uuid') return uuidArray(texts);
+  if (type !== 'text') return textArray(texts);
+  return textArray(texts.map((text) => (text === null ? null : storableText(text))));
 }
 
 /**

@@ -6,7 +6,7 @@
  * The caller passes the times, so that one clock rules leases and schedule. Dispatchers whose clocks
  * differ by more than the lease's margin may send a delivery twice, with the same ids.
  */
-import { binaryArray } from '@pis/postgres';
+import { binaryArray, textArray, timeArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
 import { type StatementName, statements } from './delivery-statements.js';
@@ -106,25 +106,25 @@ export class DeliveryTable {
       })),
     );
     const { rows: present } = await this.query<{ id: string }>('insert', [
-      events.map((event) => event.eventId),
-      events.map((event) => iso(event.occurredAt)),
-      events.map((event) => event.organizationId),
+      uuidArray(events.map((event) => event.eventId)),
+      timeArray(events.map((event) => event.occurredAt)),
+      uuidArray(events.map((event) => event.organizationId)),
       binaryArray(
         'text',
         events.map((event) => event.body),
       ),
-      events.map((event) => event.traceparent),
-      events.map((event) => event.eventType),
-      events.map((event) => event.paymentId),
-      events.map((event) => iso(event.createdAt)),
-      events.map((event) => iso(event.windowEndsAt)),
-      events.map(storesBody),
-      deliveries.map(({ n }) => n),
-      deliveries.map(({ deliveryId }) => deliveryId),
-      deliveries.map(({ endpointId }) => endpointId),
-      deliveries.map(({ leasedUntil }) => iso(leasedUntil)),
+      textArray(events.map((event) => event.traceparent)),
+      textArray(events.map((event) => event.eventType)),
+      uuidArray(events.map((event) => event.paymentId)),
+      timeArray(events.map((event) => event.createdAt)),
+      timeArray(events.map((event) => event.windowEndsAt)),
+      textArray(events.map(storesBody)),
+      textArray(deliveries.map(({ n }) => n)),
+      uuidArray(deliveries.map(({ deliveryId }) => deliveryId)),
+      uuidArray(deliveries.map(({ endpointId }) => endpointId)),
+      timeArray(deliveries.map(({ leasedUntil }) => leasedUntil)),
       this.owner,
-      events.map(({ bodyHash }) => bodyHash),
+      textArray(events.map(({ bodyHash }) => bodyHash)),
     ]);
     return new Set(present.map(({ id }) => id));
   }
@@ -187,16 +187,16 @@ export class DeliveryTable {
     if (finished.length > 0)
       await this.query('finish', [
         ...attemptColumns(finished),
-        finished.map((row) => row.state),
-        finished.map((row) => iso(row.finishedAt)),
-        finished.map((row) => row.finishedReason),
+        textArray(finished.map((row) => row.state)),
+        timeArray(finished.map((row) => row.finishedAt)),
+        textArray(finished.map((row) => row.finishedReason)),
         this.owner,
       ]);
     if (pending.length > 0)
       await this.query('postpone', [
         ...attemptColumns(pending),
-        pending.map((row) => iso(row.nextAttemptAt)),
-        pending.map((row) => iso(row.leasedUntil)),
+        timeArray(pending.map((row) => row.nextAttemptAt)),
+        timeArray(pending.map((row) => row.leasedUntil)),
         this.owner,
       ]);
   }
@@ -259,15 +259,15 @@ function isPartitionMoved(error: unknown): boolean {
 
 function attemptColumns(rows: readonly RecordedRow[]): unknown[] {
   return [
-    rows.map((row) => row.id),
-    rows.map((row) => row.attempts),
-    rows.map((row) => row.attempt?.id ?? null),
-    rows.map((row) => iso(row.attempt?.at ?? null)),
-    rows.map((row) => row.attempt?.status ?? null),
-    rows.map((row) => row.attempt?.durationMs ?? null),
-    rows.map((row) => storable(row.attempt?.error ?? null)),
-    rows.map((row) => storable(row.attempt?.responseExcerpt ?? null)),
-    rows.map((row) => row.redeliveryRequests),
+    uuidArray(rows.map((row) => row.id)),
+    textArray(rows.map((row) => row.attempts)),
+    uuidArray(rows.map((row) => row.attempt?.id ?? null)),
+    timeArray(rows.map((row) => row.attempt?.at ?? null)),
+    textArray(rows.map((row) => row.attempt?.status ?? null)),
+    textArray(rows.map((row) => row.attempt?.durationMs ?? null)),
+    textArray(rows.map((row) => storable(row.attempt?.error ?? null))),
+    textArray(rows.map((row) => storable(row.attempt?.responseExcerpt ?? null))),
+    textArray(rows.map((row) => row.redeliveryRequests)),
   ];
 }
 

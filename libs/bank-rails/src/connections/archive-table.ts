@@ -1,7 +1,7 @@
 /** The tables of the archive: rail_files and rail_file_parts. Nothing here knows a key. */
 import type { PaymentRail } from '@pis/domain';
 import type { Owner } from '@pis/keyring';
-import { binaryArray } from '@pis/postgres';
+import { binaryArray, textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface ArchivedFile {
@@ -124,15 +124,15 @@ type FilePart = SealedPart & { readonly fileId: string };
 /** @param parts of the files: `partsMax` at most */
 export function keepingValues(files: readonly SealedFile[], parts: readonly FilePart[]): unknown[] {
   return [
-    files.map(({ id }) => id),
-    files.map(({ connection }) => connection),
-    files.map(({ rail }) => rail),
-    files.map(({ way }) => way),
-    files.map(({ kind }) => kind),
-    files.map(({ name }) => printable(name)),
-    files.map(({ sha256 }) => sha256),
-    files.map(({ sizeBytes }) => sizeBytes),
-    files.map(({ isUnmatched }) => isUnmatched),
+    uuidArray(files.map(({ id }) => id)),
+    textArray(files.map(({ connection }) => connection)),
+    textArray(files.map(({ rail }) => rail)),
+    textArray(files.map(({ way }) => way)),
+    textArray(files.map(({ kind }) => kind)),
+    textArray(files.map(({ name }) => printable(name))),
+    textArray(files.map(({ sha256 }) => sha256)),
+    textArray(files.map(({ sizeBytes }) => sizeBytes)),
+    textArray(files.map(({ isUnmatched }) => isUnmatched)),
     unmatchedKeptForDays,
     ...columnsOf(parts),
   ];
@@ -170,16 +170,16 @@ export async function insertSealed(
 
 function columnsOf(parts: readonly FilePart[]) {
   return [
-    parts.map(({ fileId }) => fileId),
-    parts.map(({ part }) => part),
-    parts.map(({ owner }) => owner),
-    parts.map(({ secondOwner }) => secondOwner),
-    parts.map(({ sizeBytes }) => sizeBytes),
+    uuidArray(parts.map(({ fileId }) => fileId)),
+    textArray(parts.map(({ part }) => part)),
+    textArray(parts.map(({ owner }) => owner)),
+    textArray(parts.map(({ secondOwner }) => secondOwner)),
+    textArray(parts.map(({ sizeBytes }) => sizeBytes)),
     binaryArray(
       'text',
       parts.map(({ sealed }) => sealed),
     ),
-    parts.map(({ paymentId }) => paymentId),
+    uuidArray(parts.map(({ paymentId }) => paymentId)),
   ];
 }
 

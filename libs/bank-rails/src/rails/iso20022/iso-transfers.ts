@@ -6,7 +6,7 @@
  * Transfers that are under way at the same time share a transaction.
  */
 import type { EntityType, RailRejection } from '@pis/domain';
-import { GroupCommit, inTransaction, isDataError } from '@pis/postgres';
+import { GroupCommit, inTransaction, isDataError, textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import {
   isKeptAlready,
@@ -271,15 +271,15 @@ export class IsoTransfers {
   private valuesOf(transfers: readonly IsoTransfer[]): unknown[] {
     return [
       this.connection,
-      transfers.map(({ reference }) => reference),
-      transfers.map(({ state }) => state),
-      transfers.map(({ rejection }) => jsonOf(rejection)),
-      transfers.map(({ details }) => jsonOf(details)),
-      transfers.map(({ messageId }) => messageId),
-      transfers.map(({ instructionId }) => instructionId),
-      transfers.map(({ uetr }) => uetr),
-      transfers.map(({ fileId }) => fileId),
-      transfers.map(({ sends }) => sends),
+      textArray(transfers.map(({ reference }) => reference)),
+      textArray(transfers.map(({ state }) => state)),
+      textArray(transfers.map(({ rejection }) => jsonOf(rejection))),
+      textArray(transfers.map(({ details }) => jsonOf(details))),
+      textArray(transfers.map(({ messageId }) => messageId)),
+      textArray(transfers.map(({ instructionId }) => instructionId)),
+      textArray(transfers.map(({ uetr }) => uetr)),
+      uuidArray(transfers.map(({ fileId }) => fileId)),
+      textArray(transfers.map(({ sends }) => sends)),
     ];
   }
 
@@ -306,10 +306,10 @@ export class IsoTransfers {
       text: settleSql,
       values: [
         this.connection,
-        settlements.map(({ reference }) => reference),
-        settlements.map(({ state }) => state),
-        settlements.map(({ rejection }) => jsonOf(rejection)),
-        settlements.map(({ sends }) => sends),
+        textArray(settlements.map(({ reference }) => reference)),
+        textArray(settlements.map(({ state }) => state)),
+        textArray(settlements.map(({ rejection }) => jsonOf(rejection))),
+        textArray(settlements.map(({ sends }) => sends)),
         ...keepingValues(copies, partsOf(copies)),
       ],
     });
