@@ -1,14 +1,16 @@
 import { Controller, Inject } from '@nestjs/common';
 import { Ctx, EventPattern, Payload } from '@nestjs/microservices';
-import { topics } from '@pis/contracts';
-import { consumerGroup, MessageContext } from '@pis/messaging';
+import { messageHeaders, topics } from '@pis/contracts';
+import { consumerGroup, MessageContext, onlyWith } from '@pis/messaging';
 import { RailExecutor } from './rail-executor.js';
+
+const onlyQueued = onlyWith({ [messageHeaders.eventType]: 'payment.queued' });
 
 @Controller()
 export class PaymentQueuedController {
   constructor(@Inject(RailExecutor) private readonly executor: RailExecutor) {}
 
-  @EventPattern<string>(topics.payments, consumerGroup('rail-executor'))
+  @EventPattern<string>(topics.payments, consumerGroup('rail-executor'), onlyQueued)
   async handle(@Payload() value: unknown, @Ctx() context: MessageContext): Promise<void> {
     await this.executor.handle(value, context.getDelivery());
   }

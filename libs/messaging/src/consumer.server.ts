@@ -10,7 +10,7 @@ import { ConsumerEngine } from './engine.js';
 import { NonRetryable } from './errors.js';
 import { defaultKeyQueueLimits, type KeyQueueLimits } from './key-queues.js';
 import { MessageContext } from './message-context.js';
-import { consumerGroup, type Delivery } from './message.js';
+import { consumerGroup, type Delivery, type HandlerExtras, type Message } from './message.js';
 import { replayForGroupHeader } from './message-headers.js';
 import { keepHandlerErrors } from './rpc-errors.js';
 
@@ -52,7 +52,7 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   protected readonly observe: ConsumerObserver;
   protected readonly commitLimits: CommitLimits;
   protected readonly drainMs: number;
-  readonly #handlers = new Map<string, MessageHandler[]>();
+  readonly #handlers = new Map<string, TopicHandler[]>();
   readonly #options: ConsumerOptions;
 
   protected constructor(options: ConsumerOptions) {
@@ -91,15 +91,20 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
   }
 
   /** Several handlers of one topic all get each message; Nest would chain them by `next`. */
-  override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false): void {
+  override addHandler(
+    pattern: unknown,
+    handler: MessageHandler,
+    isEventHandler = false,
+    extras: HandlerExtras = {},
+  ): void {
     if (!isEventHandler) {
       throw new Error(`consumer group ${this.group}: use @EventPattern: there are no replies`);
     }
     const topic = this.normalizePattern(pattern as string);
     const handlers = this.#handlers.get(topic) ?? [];
-    handlers.push(handler);
+    handlers.push({ handler, extras });
     this.#handlers.set(topic, handlers);
-    this.messageHandlers.set(topic, handlers[0] ?? handler);
+    this.messageHandlers.set(topic, handlers[0]?.handler ?? handler);
   }
 
   override on(): never {
@@ -130,8 +135,10 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
     if (addressee !== undefined && addressee !== this.group) return;
     const handlers = this.#handlers.get(delivery.topic);
     if (handlers === undefined) throw new HandlerUnavailable(this.group, delivery.topic);
+    const wanted = handlers.filter(({ extras }) => isWanted(delivery, extras));
+    if (wanted.length === 0) return;
     const outcomes = await Promise.allSettled(
-      handlers.map((handler) => this.#run(handler, delivery)),
+      wanted.map(({ handler }) => this.#run(handler, delivery)),
     );
     const errors = outcomes
       .filter((outcome) => outcome.status === 'rejected')
@@ -156,6 +163,15 @@ export abstract class ConsumerStrategy extends Server implements CustomTransport
       this.onProcessingStartHook(this.transportId, context, () => handle().then(resolve, reject));
     }).finally(() => this.onProcessingEndHook?.(this.transportId, context));
   }
+}
+
+interface TopicHandler {
+  readonly handler: MessageHandler;
+  readonly extras: HandlerExtras;
+}
+
+function isWanted({ headers }: Message, { onlyWith: wanted = {} }: HandlerExtras): boolean {
+  return Object.entries(wanted).every(([name, value]) => (headers[name] ?? value) === value);
 }
 
 /**

@@ -97,3 +97,16 @@ export interface ConsumerState {
 export function consumerGroup(name: string): symbol {
   return Symbol.for(`pis.consumer.${name}`);
 }
+
+/** The third argument of `@EventPattern`: see onlyWith. */
+export interface HandlerExtras {
+  readonly onlyWith?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A handler with these extras gets no message that has one of the headers with another value. Such a message costs it
+ * nothing: it is not even parsed. One without the header is handled.
+ */
+export function onlyWith(headers: Readonly<Record<string, string>>): HandlerExtras {
+  return { onlyWith: headers };
+}

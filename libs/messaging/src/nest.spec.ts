@@ -7,7 +7,7 @@ import { defer, of, throwError, type Observable } from 'rxjs';
 import { EmbeddedConsumerStrategy } from './embedded.server.js';
 import { NonRetryable } from './errors.js';
 import { MessageContext } from './message-context.js';
-import { consumerGroup } from './message.js';
+import { consumerGroup, type Message, onlyWith } from './message.js';
 import { MemoryLog, memoryConsumerState, memoryDeferredMessages } from './testing/memory.js';
 
 const timeoutMs = 20_000;
@@ -65,7 +65,15 @@ class Elsewhere {
   }
 }
 
-@Module({ controllers: [Plain, Streaming, Scoped, Elsewhere], providers: [PerMessage] })
+@Controller()
+class Choosy {
+  @EventPattern<string>('letters', consumerGroup('nest'), onlyWith({ kind: 'registered' }))
+  handle(@Payload() value: unknown, @Ctx() context: MessageContext): void {
+    note(`choosy ${JSON.stringify(value)}`, context);
+  }
+}
+
+@Module({ controllers: [Plain, Streaming, Scoped, Elsewhere, Choosy], providers: [PerMessage] })
 class OrdersModule {}
 
 describe('a Nest controller', () => {
@@ -89,8 +97,12 @@ describe('a Nest controller', () => {
   afterAll(() => close());
   beforeEach(() => seen.splice(0));
 
-  const send = async (topic: string, key: string) => {
-    await log.publish([{ topic, key, value: '{"a":1}', headers: {} }]);
+  const send = async (
+    topic: string,
+    key: string,
+    { value = '{"a":1}', headers = {} }: Partial<Pick<Message, 'value' | 'headers'>> = {},
+  ) => {
+    await log.publish([{ topic, key, value, headers }]);
     const last = log.offsetsOf(topic).at(-1) ?? '';
     await until(async () => (await state.loadCheckpoint('nest')) >= last, { timeoutMs });
   };
@@ -132,6 +144,14 @@ describe('a Nest controller', () => {
       'streaming stream 2',
     ]);
     expect(await parked('stream')).toEqual([]);
+  });
+
+  it('may leave out messages that have a header with another value', async () => {
+    await send('letters', 'other', { headers: { kind: 'plain' }, value: 'not read' });
+    await send('letters', 'wanted', { headers: { kind: 'registered', more: 'x' } });
+    await send('letters', 'unnamed');
+    expect(seen).toEqual(['choosy {"a":1} wanted 1', 'choosy {"a":1} unnamed 1']);
+    expect(await parked('other')).toEqual([]);
   });
 
   it('may be created anew for each message', async () => {
