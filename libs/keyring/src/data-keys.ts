@@ -61,7 +61,7 @@ export class DataKeys {
 
   /** Created when the owner has none. @throws KeyDestroyed, CannotOpen, StoreUnavailable */
   async current(owner: Owner): Promise<CurrentKey> {
-    let keys = await this.cached(owner);
+    let keys = this.usable(owner) ?? (await this.cached(owner));
     // Creating reads as well: an owner that is not cached costs one query.
     if (keys === null || keys.currentVersion === null) keys = await this.creations.add(owner);
     // Another process created it at the same moment.
@@ -73,7 +73,7 @@ export class DataKeys {
   /** @throws KeyDestroyed, CannotOpen, StoreUnavailable */
   async withVersion(owner: Owner, version: number): Promise<KeyObject> {
     const key =
-      (await this.of(owner)).withVersion(version) ??
+      (this.usable(owner) ?? (await this.of(owner))).withVersion(version) ??
       // Another process may have created it since the others were read.
       (await this.reads.add(owner)).withVersion(version);
     return key ?? missing(owner, version);
@@ -102,6 +102,12 @@ export class DataKeys {
 
   private async of(owner: Owner): Promise<KeysOfOwner> {
     return (await this.cached(owner)) ?? this.reads.add(owner);
+  }
+
+  /** Without a promise, as most callers find it; null when something must be waited for. */
+  private usable(owner: Owner): KeysOfOwner | null {
+    if (!this.cache.has(owner) || this.refreshing() !== null) return null;
+    return this.cache.get(owner) ?? null;
   }
 
   /** Null when it is not there, or no longer good. */
