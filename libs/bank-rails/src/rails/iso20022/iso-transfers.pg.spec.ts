@@ -101,6 +101,23 @@ it('keeps the copy of an answer that changes nothing, and of one that came befor
   expect([...(await kept())].sort()).toEqual(['a', 'first', 'late']);
 });
 
+it('writes the answers to many transfers into the pages of their rows, so that no index is written again', async () => {
+  const sent = Array.from({ length: 100 }, (_, n) => sending(`T${n}`.padEnd(64, '.'), null));
+  const pages = async () => {
+    const { rows } = await pool.query<{ reference: string; page: string }>(
+      `SELECT reference, (ctid::text::point)[0]::text AS page FROM iso_transfers
+        WHERE connection = $1 ORDER BY reference`,
+      [name],
+    );
+    return rows;
+  };
+  await Promise.all(sent.map((transfer) => transfers.add(transfer)));
+  const before = await pages();
+  expect(before).toHaveLength(sent.length);
+  await Promise.all(sent.map((transfer) => transfers.settle(transfer, 'accepted')));
+  expect(await pages()).toEqual(before);
+});
+
 it('forgets what is old by the clocks of PostgreSQL and of the process, and nothing by one of them alone', async () => {
   const dayMs = 86_400_000;
   await transfers.add(sending('A', null));
