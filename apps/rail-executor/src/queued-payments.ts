@@ -12,6 +12,7 @@ import { WrongExpectedRevision } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
 import type { Logger } from '@pis/service-kit';
 import type { Bank, Banks } from './banks.js';
+import type { ClockGate } from './clock-gate.js';
 import { type ClaimedPayments, retryBackoff } from './claimed-payments.js';
 import type { ErasureGuard, Side } from './erasure-guard.js';
 import type { Backoff, PendingTransfers, Transfer } from './pending-transfers.js';
@@ -26,6 +27,7 @@ import { failureBy, type TransferOutcomeOptions } from './transfer-outcome.js';
 export interface QueuedPaymentsOptions {
   readonly payments: TransferStream;
   readonly banks: Banks;
+  readonly clocks: Pick<ClockGate, 'pass'>;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   readonly claimed: ClaimedPayments;
@@ -58,6 +60,7 @@ export class QueuedPayments {
   /** @throws BankUnavailable, BankAnswerUnclear, NoBank */
   async start(current: LoadedTransfer, cause: Cause): Promise<void> {
     const { pending, review, directory, keyring, logger } = this.options;
+    await this.options.clocks.pass();
     const transfer = this.transferOf(current.state);
     const before = await recordBefore(current, transfer, this.options.banks);
     if (before !== null) {

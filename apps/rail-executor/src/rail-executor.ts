@@ -17,6 +17,7 @@ import type pg from 'pg';
 import { Activity } from './activity.js';
 import { BankDesk } from './bank-desk.js';
 import { Banks } from './banks.js';
+import { ClockGate } from './clock-gate.js';
 import { ConnectionGate } from './connection-gate.js';
 import { ErasureGuard } from './erasure-guard.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
@@ -41,6 +42,8 @@ export interface RailExecutorOptions {
   readonly logger: Logger;
   /** Milliseconds since the epoch; this process's clock when absent. */
   readonly clock?: () => number;
+  /** The same, compared with PostgreSQL's clock. Tests set the other one to times to come. */
+  readonly wallClock?: () => number;
   /**
    * Resolves once the log was checked. The signal aborts when the log lacks what the executor has read: then
    * no loop does anything.
@@ -150,6 +153,7 @@ export class RailExecutor {
     this.execution = new PaymentExecution({
       payments,
       banks,
+      clocks: new ClockGate(pool, options.wallClock),
       keyring,
       pending,
       tellStaff: (paymentId, kind) => notices.tell(paymentId, kind, clock()),

@@ -21,3 +21,25 @@ export async function clockDifferenceMs(
   if (aheadMs > 0) return aheadMs;
   return Math.min(0, aheadMs + tookMs);
 }
+
+/** Time zones that were mixed up make an hour or more. NTP keeps clocks within milliseconds. */
+const differenceMaxMs = 3_600_000;
+
+/** Nothing was done. A person must set a clock right. */
+export class ClocksDiffer extends Error {
+  override readonly name = 'ClocksDiffer';
+}
+
+/**
+ * For what gets a date that nobody can correct afterwards, such as a file for a bank.
+ * @throws ClocksDiffer when this process's clock and PostgreSQL's differ by more than an hour; connection errors of PostgreSQL
+ */
+export async function requireAgreeingClocks(pool: pg.Pool, own?: () => number): Promise<void> {
+  const differenceMs = await clockDifferenceMs(pool, own);
+  if (Math.abs(differenceMs) <= differenceMaxMs) return;
+  const seconds = Math.round(Math.abs(differenceMs) / 1_000);
+  const side = differenceMs > 0 ? 'ahead of' : 'behind';
+  throw new ClocksDiffer(
+    `the clock of this process is ${seconds} s ${side} that of PostgreSQL, so it sends nothing new to a bank: see PisClockHoldsPayments in docs/runbooks/log.md`,
+  );
+}

@@ -71,6 +71,8 @@ export interface AchBankOptions {
   readonly limits?: Partial<AchLimits>;
   /** Milliseconds since the epoch. */
   readonly clock?: () => number;
+  /** The same, compared with PostgreSQL's clock. Tests set the other one to times to come. */
+  readonly wallClock?: () => number;
 }
 
 export interface AchLimits {

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { AchService, Direction } from '@pis/domain';
 import { CannotOpen, type Keyring, type Owner, ownerOf, type SealedText } from '@pis/keyring';
-import { inTransaction } from '@pis/postgres';
+import { inTransaction, requireAgreeingClocks } from '@pis/postgres';
 import type pg from 'pg';
 import type { RailRejection } from '../../bank-connection.js';
 import { easternTime } from '../../calendar/eastern-time.js';
@@ -45,6 +45,8 @@ export interface AchFileBuilderOptions {
   /** Another process uploads the file after this, if the one that built it does not. */
   readonly uploadTakeoverMs: number;
   readonly clock: () => number;
+  /** The same, compared with PostgreSQL's clock. Tests set the other one to times to come. */
+  readonly wallClock?: () => number;
 }
 
 export interface RecordedFile {
@@ -86,10 +88,11 @@ export class AchFileBuilder {
 
   /**
    * Null when nothing is due, another file is open, or the connection is paused. `hasReports` tells that the feed has grown.
-   * @throws connection errors of PostgreSQL, StoreUnavailable: nothing has changed
+   * @throws ClocksDiffer, connection errors of PostgreSQL, StoreUnavailable: nothing has changed
    */
-  build(): Promise<{ readonly file: RecordedFile | null; readonly hasReports: boolean }> {
+  async build(): Promise<{ readonly file: RecordedFile | null; readonly hasReports: boolean }> {
     const { pool, bank } = this.options;
+    await requireAgreeingClocks(pool, this.options.wallClock);
     return inTransaction(pool, async (client) => {
       const { lastTrace, lastFile } = await lockBank(client, bank);
       if (await isHeldUp(client, bank)) return { file: null, hasReports: false };

@@ -1,0 +1,54 @@
+/** An executor on a machine with a wrong clock sends nothing new: it would date payments and files, and nobody could correct that. */
+import { transferOwners } from '@pis/domain';
+import { handle } from './testing/restored-log.js';
+import { openWorld, settle, type World } from './testing/world.js';
+
+const hourMs = 3_600_000;
+const off = (ms: number) => () => Date.now() + ms;
+
+let world: World;
+afterEach(() => world.close());
+
+it.each(
+  transferOwners.flatMap((owner) => [2 * hourMs, -2 * hourMs].map((ms) => [owner, ms] as const)),
+)(
+  'a %s waits at an executor that is off by %i ms, and another one executes it',
+  async (owner, ms) => {
+    world = await openWorld({ owner });
+    const message = await world.queue('4321');
+    const { paymentId } = message;
+    const wrong = world.executor({ wallClock: off(ms) });
+    await handle(wrong, message);
+    for (let times = 1; times <= 10; times += 1) {
+      await world.timePasses(paymentId);
+      await wrong.sweepRound();
+    }
+    expect(await world.history(paymentId)).toEqual(['Queued']);
+    expect(await world.transfers(paymentId)).toEqual([]);
+    expect(world.logger.lines.join()).toContain('see PisClockHoldsPayments');
+    const right = world.executor();
+    await world.timePasses(paymentId);
+    await right.sweepRound();
+    await settle(right);
+    expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+  },
+);
+
+it('an executor whose clock is set right goes on', async () => {
+  world = await openWorld();
+  const message = await world.queue('4321');
+  let offMs = 30 * 24 * hourMs;
+  const executor = world.executor({ wallClock: () => Date.now() + offMs });
+  await handle(executor, message);
+  offMs = 0;
+  await world.timePasses(message.paymentId);
+  await executor.sweepRound();
+  expect(await world.transfers(message.paymentId)).toHaveLength(1);
+});
+
+it('an executor that is off by half an hour executes payments', async () => {
+  world = await openWorld();
+  const message = await world.queue('4321');
+  await handle(world.executor({ wallClock: off(hourMs / 2) }), message);
+  expect(await world.transfers(message.paymentId)).toHaveLength(1);
+});
