@@ -8,6 +8,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { postgresEventStore } from '@pis/event-store';
 import {
   createTestDatabase,
   type HttpsReceiver,
@@ -53,6 +54,8 @@ let database: TestDatabase;
 let receiver: HttpsReceiver;
 let environment: Readonly<Record<string, string>>;
 let apiKey: string;
+let organizationId: string;
+let originatorId: string;
 const started: RunningProcess[] = [];
 let previousNpm: ReturnType<typeof offlineNpm> | null = null;
 
@@ -70,7 +73,7 @@ let previousNpm: ReturnType<typeof offlineNpm> | null = null;
       PIS_WEBHOOK_CA_FILE: receiver.caFile,
     };
     await pisJson(['migrate'], environment);
-    ({ apiKey } = await provision(environment));
+    ({ apiKey, organizationId, originatorId } = await provision(environment));
   }, startLimitMs);
   afterEach(async () => {
     await Promise.all(started.splice(0).map((running) => running.stop()));
@@ -146,7 +149,88 @@ let previousNpm: ReturnType<typeof offlineNpm> | null = null;
     },
     startLimitMs,
   );
+
+  // The last one: these statements have no documents.
+  it(
+    'passes over statements, and this one makes up for them, as often as it is rolled back',
+    async () => {
+      const hooks = {
+        url: `${receiver.url}/statements`,
+        subscribedEvents: ['statement.generated'],
+      };
+      const first = await startProcess(null, environment);
+      const api = new Api(String(first.ready['apiUrl']), apiKey);
+      await api.data(201, 'POST', '/v1/webhooks', hooks);
+      await first.stop();
+      for (const periodMonth of [8, 9]) {
+        for (const app of ['bank-simulator', ...previousApps]) await startPrevious(app);
+        const older = new Api(String(started.at(-1)?.ready['url']), apiKey);
+        const statementId = await generateStatement(periodMonth);
+        // Readers of the previous release follow what this makes: then their checkpoints are past the statement.
+        idOf(await older.createPayment(await payable(older), randomUUID()));
+        await until(() => arePast(statementId), { timeoutMs: arrivalLimitMs });
+        await Promise.all(started.splice(0).map((running) => running.stop()));
+
+        const again = await startProcess(null, environment);
+        started.push(again);
+        const newer = new Api(String(again.ready['apiUrl']), apiKey);
+        await receiver.waitFor(({ body }) => body.includes(statementId), {
+          timeoutMs: arrivalLimitMs,
+        });
+        const statements = await newer.data(200, 'GET', '/v1/statements');
+        expect(JSON.stringify(statements)).toContain(statementId);
+        const events = await newer.data(200, 'GET', '/v1/events?eventType=statement.generated');
+        expect(JSON.stringify(events)).toContain(statementId);
+        await Promise.all(started.splice(0).map((running) => running.stop()));
+      }
+    },
+    2 * startLimitMs,
+  );
 });
+
+async function withPool<Result>(use: (pool: pg.Pool) => Promise<Result>): Promise<Result> {
+  const pool = new pg.Pool({ connectionString: database.url });
+  try {
+    return await use(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** As statement-generator records it. */
+async function generateStatement(periodMonth: number): Promise<string> {
+  const statementId = randomUUID();
+  const data = {
+    ...{ statementId, organizationId, originatorId, periodYear: 2025, periodMonth },
+    ...{ sizeBytes: 4, sha256: 'a'.repeat(64) },
+  };
+  const metadata = {
+    ...{ at: new Date().toISOString(), schemaVersion: 1, actor: 'system:test', requestId: null },
+    ...{ correlationId: randomUUID(), causationId: null, traceparent: null, previousHash: null },
+  };
+  await withPool(async (pool) => {
+    const store = postgresEventStore({ pool });
+    const event = { id: randomUUID(), type: 'StatementGenerated', data, metadata };
+    await store.append(`statement-${statementId}`, 'noStream', [event]);
+    await store.close();
+  });
+  return statementId;
+}
+
+/** Whether everyone who follows statements has passed this one. */
+function arePast(statementId: string): Promise<boolean> {
+  return withPool(async (pool) => {
+    const { rows } = await pool.query<{ past: boolean }>(
+      `SELECT bool_and(position > lpad(event.at, 20, '0')) AS past
+         FROM (SELECT position::text AS at FROM events WHERE stream_id = $1) event,
+              (SELECT position FROM projection_checkpoints WHERE name IN ('directory', 'events')
+               UNION ALL
+               SELECT position FROM consumer_checkpoints WHERE consumer_group = 'webhook-dispatcher') reader`,
+      [`statement-${statementId}`],
+    );
+    return rows[0]?.past === true;
+  });
+}
 
 interface Audit {
   readonly findings: readonly unknown[];

@@ -19,6 +19,7 @@ import {
   goBackToGroups,
   integrationFeeds,
   isRelayToGoBack,
+  laterPrefixesOf,
   relayGroup,
   relayPlace,
 } from '@pis/integration';
@@ -78,6 +79,7 @@ export class EventRelayModule implements OnApplicationBootstrap, BeforeApplicati
     });
     const checkpoints = {
       anchorAt: (position: string) => anchorAt(this.store, position),
+      laterPrefixesOf,
       transport: 'kafka',
     } as const;
     const feedOf = integrationFeeds({

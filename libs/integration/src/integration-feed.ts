@@ -23,8 +23,9 @@ import {
   type MessageSource,
   waitingSince,
 } from '@pis/messaging/clients';
-import { readPlace } from '@pis/read-models';
+import { passedOver, readPlace, type ReadPlace } from '@pis/read-models';
 import type pg from 'pg';
+import { laterPrefixesOf } from './consumer-groups.js';
 import { FeedQuarantine } from './feed-quarantine.js';
 import type { OutgoingMessage } from './integration-message.js';
 import { prefixesOf } from './public-facts.js';
@@ -89,12 +90,14 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
   const { sameLog, pool } = options;
   const generations = new Map<string, number>();
   /** A running group does not notice that an operator moved its checkpoint. */
-  const idAfter = async (reader: string, after: Position) => {
-    const { position, eventId, generation } = await readPlace(pool, reader);
+  const placeAfter = async (reader: string, after: Position) => {
+    const { position, eventId, generation, kindsRead } = await readPlace(pool, reader);
     const isMoved = (generations.get(reader) ?? generation) !== generation;
     if (isMoved && after !== position) throw new CheckpointMoved(reader);
     generations.set(reader, generation);
-    return after === position ? (eventId ?? undefined) : undefined;
+    // A reader that is past the checkpoint has caught up before. It has not saved that yet.
+    const read: ReadPlace | null = after > position ? null : { position: after, kindsRead };
+    return { eventId: after === position ? (eventId ?? undefined) : undefined, read };
   };
   return (reader) => ({
     async *subscribe({ topics: wanted, signal: ending, ...subscription }) {
@@ -102,12 +105,12 @@ export function integrationFeeds(options: FeedsOptions): (reader: string) => Mes
       logOfReader.throwIfAborted();
       const signal = AbortSignal.any([ending, logOfReader]);
       const { after } = subscription;
-      const ofCheckpoint = await idAfter(reader, after);
-      const afterEventId = subscription.afterEventId ?? ofCheckpoint;
+      const { eventId, read } = await placeAfter(reader, after);
+      const afterEventId = subscription.afterEventId ?? eventId;
       const feed = new ReaderFeed(options, limits, translator, reader);
       const streamPrefixes = prefixesOf(wanted);
       try {
-        yield* feed.subscribe({ ...subscription, afterEventId, streamPrefixes, signal });
+        yield* feed.subscribe({ ...subscription, afterEventId, streamPrefixes, signal }, read);
       } catch (error) {
         if (error instanceof EventsLost) throw new CheckpointMoved(reader, error.message);
         throw error;
@@ -126,14 +129,16 @@ class ReaderFeed {
     private readonly options: FeedsOptions,
     private readonly limits: FeedLimits,
     private readonly translator: Translator,
-    reader: string,
+    private readonly reader: string,
   ) {
     const { pool, onHeld } = options;
     this.quarantine = new FeedQuarantine(pool, reader, (cause) => onHeld(reader, cause));
   }
 
+  /** @param read what the reader has read up to where it begins; null for everything */
   async *subscribe(
     subscription: Omit<SubscribeOptions, 'pageMax'>,
+    read: ReadPlace | null,
   ): AsyncGenerator<MessagePage, void, undefined> {
     const { after, signal, streamPrefixes: wanted = [] } = subscription;
     const { quarantine, limits, translator } = this;
@@ -142,6 +147,10 @@ class ReaderFeed {
     await quarantine.open(after);
     let position = after;
     let { afterEventId } = subscription;
+    // Before what is released: of a stream that is held back, all of it comes with the release.
+    const later = laterPrefixesOf(this.reader).filter((prefix) => wanted.includes(prefix));
+    if (read !== null)
+      yield* this.passedOver(read, later, { position, eventId: afterEventId }, signal);
     for (let follows = true; follows && !signal.aborted; ) {
       yield* this.released({ position, eventId: afterEventId });
       // While streams are held back, resubscribe at intervals.
@@ -165,6 +174,24 @@ class ReaderFeed {
         if (follows) break;
       }
       follows ||= until.aborted;
+    }
+  }
+
+  /**
+   * What another process has passed over. All of it is delivered at the place where the reader begins: none of it counts as
+   * read before the checkpoint has moved on, after the last page. After an earlier crash it is delivered again.
+   */
+  private async *passedOver(
+    read: ReadPlace,
+    prefixes: readonly string[],
+    place: LogPlace,
+    signal: AbortSignal,
+  ): AsyncGenerator<MessagePage, void, undefined> {
+    const { store } = this.options;
+    for await (const { events } of passedOver(store, read, prefixes, this.limits.pageMax)) {
+      if (signal.aborted) return;
+      const messages = await this.pass(events);
+      if (messages.length > 0) yield this.page(messages, place, events);
     }
   }
 

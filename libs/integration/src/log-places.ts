@@ -11,6 +11,7 @@ import {
 } from '@pis/event-store';
 import {
   carryOverToKafka,
+  earliestRead,
   goBackAfterRestore,
   isRestoredSinceRelay,
   moveCheckpoint,
@@ -19,11 +20,15 @@ import {
   type Transport,
 } from '@pis/read-models';
 import type pg from 'pg';
-import { consumerGroups, relayGroup } from './consumer-groups.js';
+import { consumerGroups, laterPrefixesOf, relayGroup } from './consumer-groups.js';
 
-/** How far the relay has published. @throws StoreUnavailable */
-export function relayPlace(pool: pg.Pool): ReturnType<typeof readPlace> {
-  return readPlace(pool, relayGroup);
+/** How far the relay has published everything: what it has passed over is yet to come. @throws StoreUnavailable */
+export async function relayPlace(
+  pool: pg.Pool,
+): Promise<{ readonly position: Position; readonly eventId: string | null }> {
+  const place = await readPlace(pool, relayGroup);
+  const position = earliestRead(place, laterPrefixesOf(relayGroup));
+  return { position, eventId: position === place.position ? place.eventId : null };
 }
 
 /** Runs before the relay starts: see carryOverToKafka. */
@@ -107,7 +112,8 @@ export async function moveReaders(
   const moved: MovedReader[] = [];
   for (const group of groups) {
     const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';
-    await moveCheckpoint(pool, group, anchor, transport ?? transportOf(group));
+    const over = transport ?? transportOf(group);
+    await moveCheckpoint(pool, group, anchor, over, laterPrefixesOf(group));
     moved.push({ reader: group, from, to: anchor?.position ?? '', eventsToRead });
   }
   return moved;

@@ -28,6 +28,11 @@ export interface CheckpointAnchor {
 export interface PgConsumerStateOptions {
   /** The last event at or before a position, null when the log has none. The checkpoint is put onto it. */
   readonly anchorAt?: (position: string) => Promise<CheckpointAnchor | null>;
+  /**
+   * Prefixes of the streams that the group follows here, and that a process of another release may pass over. How far they were
+   * read is saved with the checkpoint. Default: none.
+   */
+  readonly laterPrefixesOf?: (group: string) => readonly string[];
   /** The broker that the groups use from now on. */
   readonly transport?: 'embedded' | 'kafka';
 }
@@ -50,7 +55,7 @@ export class CheckpointMoved extends Error {
  */
 export function pgConsumerState(
   pool: Queryable,
-  { anchorAt, transport = 'embedded' }: PgConsumerStateOptions = {},
+  { anchorAt, laterPrefixesOf, transport = 'embedded' }: PgConsumerStateOptions = {},
 ): ConsumerState & ReplayRequests {
   /** Of the checkpoints that were loaded here. */
   const generations = new Map<string, number>();
@@ -73,25 +78,29 @@ export function pgConsumerState(
         throw new CheckpointMoved(group, `the log has lost the event of ${group} at ${position}`);
       // The log has become shorter: the table decides.
       if (anchor === null) return;
+      const saved = anchor?.position ?? position;
+      const kindsRead = (laterPrefixesOf?.(group) ?? []).map((prefix) => [prefix, saved]);
       const { rows } = await pool.query(
         `WITH saved AS (
            INSERT INTO consumer_checkpoints AS c
-             (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6, now())
+             (consumer_group, position, event_id, stream_id, revision, transport, kinds_read, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $8::jsonb, now())
            ON CONFLICT (consumer_group) DO UPDATE
              SET position = EXCLUDED.position, event_id = EXCLUDED.event_id,
                stream_id = EXCLUDED.stream_id, revision = EXCLUDED.revision,
-               transport = EXCLUDED.transport, updated_at = now()
+               transport = EXCLUDED.transport, kinds_read = c.kinds_read || EXCLUDED.kinds_read,
+               updated_at = now()
              WHERE c.position < EXCLUDED.position AND c.generation = coalesce($7::integer, c.generation))
          SELECT generation FROM consumer_checkpoints WHERE consumer_group = $1`,
         [
           group,
-          anchor?.position ?? position,
+          saved,
           anchor?.eventId ?? null,
           anchor?.streamId ?? null,
           anchor?.revision ?? null,
           transport,
           generation,
+          JSON.stringify(Object.fromEntries(kindsRead)),
         ],
       );
       const [before] = rows as { generation: number }[];

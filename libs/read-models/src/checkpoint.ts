@@ -7,8 +7,11 @@ import {
   EventsLost,
   type LogPage,
   type Position,
+  StoreUnavailable,
 } from '@pis/event-store';
+import { sqlStateOf } from '@pis/postgres';
 import type pg from 'pg';
+import { type KindsRead, kindsReadTo, type PassedOver } from './passed-over.js';
 
 /** The right to run a projection. */
 export const runnerLock = (projection: string) => ({ key: 0x70_69_73_01, name: projection });
@@ -37,17 +40,25 @@ export interface Reached {
   readonly eventId: string | null;
 }
 
+/** @throws StoreUnavailable while the migrations are under way */
 export async function readReached(
   client: pg.ClientBase | pg.Pool,
   projection: string,
-): Promise<Reached> {
-  const { rows } = await client.query<Reached>({
+): Promise<Reached & { readonly kindsRead: KindsRead }> {
+  const asked = client.query<Reached & { readonly kindsRead: KindsRead }>({
     name: 'projection_checkpoints.read',
-    text: 'SELECT position, event_id AS "eventId" FROM projection_checkpoints WHERE name = $1',
+    text: `SELECT position, event_id AS "eventId", kinds_read AS "kindsRead"
+             FROM projection_checkpoints WHERE name = $1`,
     values: [projection],
   });
-  return rows[0] ?? { position: beginning, eventId: null };
+  const { rows } = await asked.catch((cause: unknown) => {
+    if (sqlStateOf(cause) !== columnMissing) throw cause;
+    throw new StoreUnavailable('a column of projection_checkpoints is yet to come', { cause });
+  });
+  return rows[0] ?? { position: beginning, eventId: null, kindsRead: {} };
 }
+
+const columnMissing = '42703';
 
 /** Inside a transaction: the holder of the row lock may write the tables of the projection. */
 export async function lockCheckpoint(
@@ -62,16 +73,17 @@ export async function lockCheckpoint(
   return rows[0]?.position;
 }
 
-/** Null is before every event. */
+/** Null is before every event. @param laterPrefixes of the projection, which was read up to there */
 export async function saveCheckpoint(
   client: pg.ClientBase,
   projection: string,
   anchor: Anchor | null,
+  laterPrefixes: readonly string[],
 ): Promise<void> {
   await client.query({
     name: 'projection_checkpoints.save',
     text: `${setCheckpoint} WHERE name = $1`,
-    values: [projection, ...placeOf(anchor)],
+    values: [projection, ...placeOf(anchor, laterPrefixes)],
   });
 }
 
@@ -85,24 +97,45 @@ export async function advanceCheckpoint(
   projection: string,
   from: Position,
   to: Anchor,
+  laterPrefixes: readonly string[],
 ): Promise<boolean> {
   const { rowCount } = await client.query({
     name: 'projection_checkpoints.move',
-    text: `${setCheckpoint} WHERE name = $1 AND position = $6`,
-    values: [projection, ...placeOf(to), from],
+    text: `${setCheckpoint} WHERE name = $1 AND position = $7`,
+    values: [projection, ...placeOf(to, laterPrefixes), from],
   });
   return rowCount === 1;
 }
 
-const setCheckpoint = `UPDATE projection_checkpoints SET position = $2, event_id = $3, stream_id = $4,
-        revision = $5, updated_at = now()`;
+/**
+ * Saves that a part of what was passed over is read, if the checkpoint is still at `at`. Inside a transaction it locks the row as
+ * `advanceCheckpoint` does.
+ * @returns false if another process has moved the checkpoint: nothing is saved
+ */
+export async function saveKindsRead(
+  client: pg.ClientBase,
+  projection: string,
+  at: Position,
+  { kindsRead }: Pick<PassedOver, 'kindsRead'>,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `UPDATE projection_checkpoints SET kinds_read = kinds_read || $3::jsonb WHERE name = $1 AND position = $2`,
+    [projection, at, JSON.stringify(kindsRead)],
+  );
+  return rowCount === 1;
+}
 
-function placeOf(anchor: Anchor | null) {
+const setCheckpoint = `UPDATE projection_checkpoints SET position = $2, event_id = $3, stream_id = $4,
+        revision = $5, kinds_read = kinds_read || $6::jsonb, updated_at = now()`;
+
+function placeOf(anchor: Anchor | null, laterPrefixes: readonly string[]) {
+  const position = anchor?.position ?? beginning;
   return [
-    anchor?.position ?? beginning,
+    position,
     anchor?.eventId ?? null,
     anchor?.streamId ?? null,
     anchor?.revision ?? null,
+    JSON.stringify(kindsReadTo(position, laterPrefixes)),
   ];
 }
 

@@ -5,6 +5,7 @@
 import { type Anchor, beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
+import { kindsReadTo, type ReadPlace } from './passed-over.js';
 
 export interface ReaderCheckpoint {
   readonly reader: string;
@@ -65,8 +66,7 @@ export async function readCheckpointsOfStore(db: pg.Pool): Promise<CheckpointsOf
   return { checkpoints, storeId: rows[0]?.storeId ?? null };
 }
 
-interface Place {
-  readonly position: Position;
+interface Place extends ReadPlace {
   /** Of the event that the checkpoint stands on. Null at the beginning, and for a checkpoint of an older release. */
   readonly eventId: string | null;
   readonly generation: number;
@@ -76,35 +76,41 @@ interface Place {
 export async function readPlace(db: pg.Pool, group: string): Promise<Place> {
   const { rows } = await orUnavailable(() =>
     db.query<Place>(
-      `SELECT position, event_id AS "eventId", generation FROM consumer_checkpoints
-       WHERE consumer_group = $1`,
+      `SELECT position, event_id AS "eventId", generation, kinds_read AS "kindsRead"
+       FROM consumer_checkpoints WHERE consumer_group = $1`,
       [group],
     ),
   );
-  return rows[0] ?? { position: beginning, eventId: null, generation: 0 };
+  return rows[0] ?? { position: beginning, eventId: null, generation: 0, kindsRead: {} };
 }
 
 /**
  * Moves the checkpoint of a consumer group, forwards or backwards. A process that continues from the former
- * one saves nothing more. Events that are held back after the new one come again with the log.
+ * one saves nothing more. Events that are held back after the new one come again with the log. Forwards, what was passed over
+ * until now is left out as well.
  * @param anchor null moves it before every event
+ * @param laterPrefixes of the group: see passed-over.ts
  */
 export async function moveCheckpoint(
   pool: pg.Pool,
   group: string,
   anchor: Anchor | null,
   transport: Transport,
+  laterPrefixes: readonly string[],
 ): Promise<void> {
   const position = anchor?.position ?? beginning;
   await pool.query(
     `WITH moved AS (
        INSERT INTO consumer_checkpoints AS c
-         (consumer_group, position, event_id, stream_id, revision, generation, transport, updated_at)
-       VALUES ($1, $2, $3, $4, $5, 1, $6, now())
+         (consumer_group, position, event_id, stream_id, revision, generation, transport, kinds_read, updated_at)
+       VALUES ($1, $2, $3, $4, $5, 1, $6, $7::jsonb, now())
        ON CONFLICT (consumer_group) DO UPDATE
          SET position = excluded.position, event_id = excluded.event_id,
            stream_id = excluded.stream_id, revision = excluded.revision,
-           generation = c.generation + 1, transport = excluded.transport, updated_at = now())
+           generation = c.generation + 1, transport = excluded.transport, updated_at = now(),
+           kinds_read = CASE WHEN excluded.position >= c.position THEN c.kinds_read || excluded.kinds_read
+             ELSE (SELECT coalesce(jsonb_object_agg(kind, least(read COLLATE "C", excluded.position)), '{}')
+                     FROM jsonb_each_text(c.kinds_read) AS kinds (kind, read)) END)
      DELETE FROM quarantined_streams WHERE reader = $1 AND position > $2`,
     [
       group,
@@ -113,6 +119,7 @@ export async function moveCheckpoint(
       anchor?.streamId ?? null,
       anchor?.revision ?? null,
       transport,
+      JSON.stringify(kindsReadTo(position, laterPrefixes)),
     ],
   );
 }
@@ -120,7 +127,7 @@ export async function moveCheckpoint(
 /**
  * After a time on the embedded broker: makes the relay begin at the position of the group that is furthest
  * behind, unless the relay is past it, so that history is not published again. From then on the relay holds
- * back what the groups held back.
+ * back what the groups held back, and publishes what they have passed over.
  * @returns the relay's new position, null if it did not change
  */
 export async function carryOverToKafka(
@@ -132,13 +139,18 @@ export async function carryOverToKafka(
     `WITH ours AS (SELECT * FROM consumer_checkpoints WHERE consumer_group = ANY($2::text[])),
      moved AS (
        INSERT INTO consumer_checkpoints AS c
-         (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
-       SELECT $1, position, event_id, stream_id, revision, 'kafka', now() FROM ours
+         (consumer_group, position, event_id, stream_id, revision, transport, kinds_read, updated_at)
+       SELECT $1, position, event_id, stream_id, revision, 'kafka', (
+           SELECT coalesce(jsonb_object_agg(kind, least(read, slowest.position)), '{}') FROM (
+             SELECT kind, min(read COLLATE "C") FROM ours, jsonb_each_text(ours.kinds_read) AS kinds (kind, read)
+              GROUP BY kind) AS least_read (kind, read)), now()
+       FROM ours AS slowest
        WHERE (SELECT count(*) = cardinality($2::text[]) AND bool_or(transport = 'embedded') FROM ours)
        ORDER BY position LIMIT 1
        ON CONFLICT (consumer_group) DO UPDATE
          SET position = excluded.position, event_id = excluded.event_id,
-           stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now()
+           stream_id = excluded.stream_id, revision = excluded.revision, updated_at = now(),
+           kinds_read = c.kinds_read || excluded.kinds_read
          WHERE c.position < excluded.position
        RETURNING position),
      held AS (
@@ -212,6 +224,7 @@ async function goBack(
   );
   const begin = slowest?.position ?? beginning;
   if (begin >= (placeOf(relay)?.position ?? beginning)) return null;
-  await moveCheckpoint(pool, relay, slowest, 'kafka');
+  // Backwards: what the relay has passed over before is still to be published.
+  await moveCheckpoint(pool, relay, slowest, 'kafka', []);
   return begin;
 }

@@ -31,7 +31,7 @@ import { domainEventOf, type RecordedEvent } from '@pis/event-store';
 import { approvalsTable } from './approvals.projection.js';
 import { withErasures } from './erased-parties.js';
 import { statementsTable } from './statements.projection.js';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
 /** The list item of a party: what contracts shows, the same in lists and single reads. */
@@ -363,6 +363,7 @@ const apiKeysTable: ReadTableDefinition<ApiKeyRow> = {
 export const directoryProjection: Projection = {
   name: 'directory',
   streamPrefixes: prefixesFollowedBy('directory'),
+  laterPrefixes: laterPrefixesOf('directory'),
   tables: [
     readTable(organizationsTable),
     withErasures(readTable(originatorsTable)),

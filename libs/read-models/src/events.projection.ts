@@ -20,7 +20,7 @@ import {
 import { domainEventOf, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
   type Projection,
@@ -180,6 +180,7 @@ async function insert(
 export const eventsProjection: Projection = {
   name: 'events',
   streamPrefixes: prefixesFollowedBy('events'),
+  laterPrefixes: laterPrefixesOf('events'),
   tables: [integrationEventsTable],
   ...restOfLists,
 };

@@ -14,7 +14,7 @@ import {
   unreachable,
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition } from './projection.js';
 
 type FeePeriodRow = {
@@ -155,6 +155,7 @@ const feeCollectionsTable: ReadTableDefinition<FeeCollectionRow> = {
 export const feesProjection: Projection = {
   name: 'fees',
   streamPrefixes: prefixesFollowedBy('fees'),
+  laterPrefixes: laterPrefixesOf('fees'),
   tables: [readTable(feePeriodsTable), readTable(feeCollectionsTable)],
   // Nobody waits for it.
   restMs: 500,

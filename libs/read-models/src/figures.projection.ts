@@ -14,7 +14,7 @@ import {
 } from '@pis/domain';
 import { domainEventOf } from '@pis/event-store';
 import type pg from 'pg';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
   type Projection,
   type ReadTable,
@@ -216,6 +216,7 @@ const sumTables: readonly ReadTable[] = sums.map((name) => ({
 export const figuresProjection: Projection = {
   name: 'figures',
   streamPrefixes: prefixesFollowedBy('figures'),
+  laterPrefixes: laterPrefixesOf('figures'),
   tables: [readTable(figuresTable, addDifferences), ...sumTables],
   // Nobody waits for figures. Most payments complete in that time, and their row is written once.
   restMs: 1_500,

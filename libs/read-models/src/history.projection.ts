@@ -11,7 +11,7 @@ import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import { bandOf } from './payment-periods.js';
 import { counterpartyIdOf } from './payments.projection.js';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
   columnOf,
@@ -84,6 +84,7 @@ const periodsTable: ReadTable = {
 export const historyProjection: Projection = {
   name: 'history',
   streamPrefixes: prefixesFollowedBy('history'),
+  laterPrefixes: laterPrefixesOf('history'),
   tables: [periodsTable],
   // Short periods of one page are written once.
   restMs: 250,

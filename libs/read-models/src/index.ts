@@ -62,6 +62,7 @@ export * from './quarantine.js';
 export * from './organization-logos.js';
 export * from './retention-periods.js';
 export * from './consumer-checkpoints.js';
+export * from './passed-over.js';
 export {
   assertNoMore,
   type ListCursor,

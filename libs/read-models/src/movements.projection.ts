@@ -23,7 +23,7 @@ import type pg from 'pg';
 import { v5 as uuidV5 } from 'uuid';
 import { activityTable } from './activity-table.js';
 import type { MovementKind, MovementSide } from './movements.js';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
   type Projection,
   type ReadTable,
@@ -306,6 +306,7 @@ const laterReturn = 'later_return' satisfies MovementKind;
 export const movementsProjection: Projection = {
   name: 'movements',
   streamPrefixes: prefixesFollowedBy('movements'),
+  laterPrefixes: laterPrefixesOf('movements'),
   tables: [transfersTable, movementsTable, activityTable],
   // Few read movements within a second, and many events together cost little more than one. Not longer: the closing of
   // a month does not wait for a projection that is behind.

@@ -14,7 +14,7 @@ import {
 import { domainEventOf } from '@pis/event-store';
 import { erasedButNamedIn, repeatErasures } from './erased-parties.js';
 import { paymentLinksTable } from './payment-links.projection.js';
-import { prefixesFollowedBy } from './projected-streams.js';
+import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import { type Projection, readTable, type ReadTableDefinition, restOfLists } from './projection.js';
 
 export type PaymentRow = {
@@ -154,6 +154,7 @@ const clockDifferenceMaxMs = 60_000;
 export const paymentsProjection: Projection = {
   name: 'payments',
   streamPrefixes: prefixesFollowedBy('payments'),
+  laterPrefixes: laterPrefixesOf('payments'),
   tables: [readTable(paymentsTable), paymentLinksTable],
   ...restOfLists,
   async replacing(client, { startedAt, tableOf }) {

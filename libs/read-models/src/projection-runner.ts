@@ -4,6 +4,7 @@
  * What always holds:
  * - an event is in the tables exactly once, whatever dies between two statements: the checkpoint is
  *   committed with the rows and read again on every new connection;
+ * - what a runner of another release has passed over is in the tables before the next one is active (passed-over.ts);
  * - one runner writes at a time. Its right is an advisory lock on the connection that writes, so a runner
  *   that loses the connection also loses the lock. The others wait and take over;
  * - the runner waits for an unavailable database. A stream with an unreadable event goes into quarantine,
@@ -38,7 +39,9 @@ import {
   readCheckpoint,
   readReached,
   runnerLock,
+  saveKindsRead,
 } from './checkpoint.js';
+import { type PassedOver, passedOver } from './passed-over.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
 import { PageTables } from './page-tables.js';
 import type { Projection } from './projection.js';
@@ -251,12 +254,18 @@ export class ProjectionRunner implements LocalProgress {
       const tables = new PageTables(projection, reader, client, this.options.onHeld);
       // First: while migrations are under way, its missing table says so. The checkpoint's table exists long before it is whole.
       await tables.open();
-      const after = await readReached(client, this.name);
+      const place = await readReached(client, this.name);
       // Again: a rebuild may have replaced the quarantine and the checkpoint since. One that comes later moves the checkpoint.
       await tables.open();
-      const writer = new PageWriter(projection, client, tables, store, after);
+      const writer = new PageWriter(projection, client, tables, store, place);
+      const { laterPrefixes = [] } = projection;
+      for await (const missed of passedOver(store, place, laterPrefixes, pageMax)) {
+        if (signal.aborted || !(await writer.makeUpFor(missed))) return;
+        progressed();
+        if (missed.events.length > 0) this.options.onApplied?.(missed.events.length);
+      }
       this.role = 'active';
-      this.reached(after.position);
+      this.reached(place.position);
       this.lastError = 'the log is not connected yet';
       while (!signal.aborted && (await this.follow(writer, tables, signal, progressed)));
     } finally {
@@ -356,13 +365,14 @@ class PageWriter {
   /** False when a rebuild has put the checkpoint elsewhere: read it again. */
   async write(page: LogPage): Promise<boolean> {
     const { client, projection, store } = this;
-    const { name } = projection;
+    const { name, laterPrefixes = [] } = projection;
     const { events } = page;
     const now = performance.now();
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
     const anchor = await anchorOfPage(store, page);
     const written = await inTransaction(client, async () => {
-      if (!(await advanceCheckpoint(client, name, this.saved.position, anchor))) return false;
+      const { position: from } = this.saved;
+      if (!(await advanceCheckpoint(client, name, from, anchor, laterPrefixes))) return false;
       await this.tables.write(events);
       return true;
     });
@@ -370,6 +380,16 @@ class PageWriter {
     this.saved = anchor;
     this.savedAtMs = now;
     return true;
+  }
+
+  /** Writes what another process has passed over before the checkpoint. False as of `write`. */
+  makeUpFor(missed: PassedOver): Promise<boolean> {
+    const { client, projection, saved } = this;
+    return inTransaction(client, async () => {
+      if (!(await saveKindsRead(client, projection.name, saved.position, missed))) return false;
+      await this.tables.write(missed.events);
+      return true;
+    });
   }
 
   /** Tries the streams in quarantine again, the longest waiting first, as long as some are freed. */

@@ -15,6 +15,8 @@ export interface Projection {
   readonly name: string;
   /** The streams it is computed from. */
   readonly streamPrefixes: readonly string[];
+  /** Those of them that a process of another release may pass over (passed-over.ts). Default: none. */
+  readonly laterPrefixes?: readonly string[];
   readonly tables: readonly ReadTable[];
   /**
    * How long the runner rests after a page of recent events that was not full, so that the next one has more: a row that

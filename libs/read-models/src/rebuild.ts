@@ -266,7 +266,7 @@ class Rebuild {
     await this.limitTo(releaseAtMs);
     await this.onReplaced?.();
     await replaceQuarantine(client, projectionReader(projection.name), [this.reader]);
-    await saveCheckpoint(client, projection.name, anchor);
+    await saveCheckpoint(client, projection.name, anchor, projection.laterPrefixes ?? []);
   }
 
   /** Within the transaction: the next statement ends in time. @throws HeldTooLong when no time is left */

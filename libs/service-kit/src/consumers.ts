@@ -3,6 +3,7 @@
  * No other code depends on this choice.
  */
 import { anchorAt, type EventStore } from '@pis/event-store';
+import { laterPrefixesOf } from '@pis/integration';
 import {
   EmbeddedConsumerStrategy,
   KafkaConsumerStrategy,
@@ -56,6 +57,7 @@ export function consumerStrategies(
             source: context.feedOf(group),
             state: pgConsumerState(context.pool, {
               anchorAt: (position) => anchorAt(context.store, position),
+              laterPrefixesOf,
             }),
             observe: observe(group),
             concurrencyMax,

@@ -101,7 +101,7 @@ it.each([
   async (_, commitIntervalMs) => {
     const isUnderWay = commitIntervalMs < 1_000;
     const kept = await queuePayment(store, at);
-    await moveCheckpoint(pool, group, await anchorAt(store, kept.position), 'embedded');
+    await moveCheckpoint(pool, group, await anchorAt(store, kept.position), 'embedded', []);
     watch.start();
     const state = stateOfGroup();
     const [begun, lost, ended] = [1, 2, 3].map(() => Promise.withResolvers<void>()) as [
@@ -147,7 +147,7 @@ it.each([
 
 it('a group does not go on behind a lost event after its reading has failed', async () => {
   const kept = await queuePayment(store, at);
-  await moveCheckpoint(pool, group, await anchorAt(store, kept.position), 'embedded');
+  await moveCheckpoint(pool, group, await anchorAt(store, kept.position), 'embedded', []);
   watch.start();
   let isAway = true;
   const readStream: EventStore['readStream'] = async (...args) => {
@@ -209,11 +209,11 @@ it('a running group goes on from where its checkpoint is moved, and saves nothin
     await until(() => seen.length === 3, { timeoutMs });
     await committed(last);
     // Nothing happens in the log meanwhile: the watch notices.
-    await moveCheckpoint(pool, group, null, 'embedded');
+    await moveCheckpoint(pool, group, null, 'embedded', []);
     await until(() => seen.length === 6, { timeoutMs });
     expect(seen.slice(3)).toEqual(seen.slice(0, 3));
     await committed(last);
-    await moveCheckpoint(pool, group, await anchorAt(store, last), 'embedded');
+    await moveCheckpoint(pool, group, await anchorAt(store, last), 'embedded', []);
     const next = await queuePayment(store, at);
     await committed(next.position);
     // Twice if it was read before the move was noticed.

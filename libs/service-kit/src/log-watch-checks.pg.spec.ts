@@ -41,7 +41,7 @@ beforeEach(async () => {
   unchecked = [];
   watches = [];
   const { streamId, position } = await queuePayment(whole, at);
-  await moveCheckpoint(pool, reader, await anchorAt(whole, position), 'kafka');
+  await moveCheckpoint(pool, reader, await anchorAt(whole, position), 'kafka', []);
   store = {
     ...whole,
     readStream: async (asked, options) => {
@@ -171,7 +171,7 @@ it('a reader without a checkpoint starts again when an operator gives it one, an
   const before = reads;
   await until(() => reads > before + 2, { timeoutMs });
   expect(added?.aborted).toBe(false);
-  await moveCheckpoint(pool, 'webhook-dispatcher', null, 'kafka');
+  await moveCheckpoint(pool, 'webhook-dispatcher', null, 'kafka', []);
   await until(() => added?.aborted === true, { timeoutMs });
   expect(String(added?.reason)).toContain('the checkpoint of webhook-dispatcher was moved');
   expect((await watch.sameLog('webhook-dispatcher', forever())).aborted).toBe(false);

@@ -217,7 +217,7 @@ describe('on PostgreSQL', () => {
       await completePayment(store, later);
       expect(published).toHaveLength(4);
 
-      await moveCheckpoint(pool, 'event-relay', await anchorAt(store, kept.position), 'kafka');
+      await moveCheckpoint(pool, 'event-relay', await anchorAt(store, kept.position), 'kafka', []);
       await rebuildProjection('payments', { store, pool });
       await until(() => published.length === 8, { timeoutMs });
       expect(published.slice(4)).toEqual([

@@ -1,0 +1,235 @@
+/**
+ * A reader of an earlier release moves a checkpoint past statements, which it does not follow: beside a process of this release,
+ * or after a rollback.
+ */
+import { randomUUID } from 'node:crypto';
+import type { DomainEvent } from '@pis/domain';
+import { ids } from '@pis/domain/testing';
+import { anchorAt, type Position } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
+import { pgConsumerState } from '@pis/messaging';
+import { readCheckpoints, readPlace } from '@pis/read-models';
+import { laterPrefixesOf, relayGroup, topicsOfGroup } from './consumer-groups.js';
+import { integrationFeeds } from './integration-feed.js';
+import { carryOverToRelay, goBackToGroups, moveReaders, relayPlace } from './log-places.js';
+import { filledTopics } from './public-facts.js';
+import { openPaymentLog, type PaymentLog, paymentStream, queuedIn } from './testing.js';
+
+const timeoutMs = 20_000;
+const dispatcher = 'webhook-dispatcher';
+const readersOfStatements = [relayGroup, dispatcher] as const;
+
+let log: PaymentLog;
+let readers: { stop(): Promise<void> }[];
+
+beforeEach(async () => {
+  log = await openPaymentLog();
+  readers = [];
+});
+afterEach(async () => {
+  await Promise.all(readers.map((reader) => reader.stop()));
+  await log.close();
+});
+
+type Reader = (typeof readersOfStatements)[number];
+
+const stateOf = (transport: 'embedded' | 'kafka' = 'embedded') =>
+  pgConsumerState(log.pool, {
+    anchorAt: (position) => anchorAt(log.store, position),
+    laterPrefixesOf,
+    transport,
+  });
+
+/**
+ * Takes a page, then saves the checkpoint. @param pagesMax it dies before it saves the last of these pages
+ */
+function read(reader: Reader, { pagesMax = Infinity, pageMax = 500 } = {}) {
+  const { store, pool } = log;
+  const limits = { pageMax };
+  const feedOf = integrationFeeds({ store, pool, onHeld: () => undefined, limits });
+  const ending = new AbortController();
+  const { signal } = ending;
+  const taken: string[] = [];
+  const state = stateOf();
+  const run = async () => {
+    const after = await state.loadCheckpoint(reader);
+    const topics = reader === relayGroup ? filledTopics : topicsOfGroup[reader];
+    let pages = 0;
+    for await (const page of feedOf(reader).subscribe({ after, topics, signal })) {
+      taken.push(...page.messages.map(({ key }) => key));
+      pages += 1;
+      if (pages >= pagesMax) return;
+      await state.saveCheckpoint(reader, page.position, page.eventId);
+    }
+  };
+  const ended = run();
+  const stop = () => {
+    ending.abort();
+    return ended;
+  };
+  readers.push({ stop });
+  return { taken, stop, ended };
+}
+
+async function readToTheEnd(reader: Reader): Promise<readonly string[]> {
+  const { taken, stop } = read(reader);
+  const end = await log.store.lastPosition();
+  await until(async () => (await readPlace(log.pool, reader)).position === end, { timeoutMs });
+  await stop();
+  return taken;
+}
+
+/** What a reader of the previous release does at the end of the log. */
+async function previousReaderReaches(reader: Reader, position: Position): Promise<void> {
+  const anchor = await anchorAt(log.store, position);
+  await log.pool.query(
+    `INSERT INTO consumer_checkpoints AS c
+       (consumer_group, position, event_id, stream_id, revision, transport, updated_at)
+     VALUES ($1, $2, $3, $4, $5, 'embedded', now())
+     ON CONFLICT (consumer_group) DO UPDATE
+       SET position = EXCLUDED.position, event_id = EXCLUDED.event_id,
+         stream_id = EXCLUDED.stream_id, revision = EXCLUDED.revision,
+         transport = EXCLUDED.transport, updated_at = now()
+       WHERE c.position < EXCLUDED.position`,
+    [reader, anchor?.position, anchor?.eventId, anchor?.streamId, anchor?.revision],
+  );
+}
+
+const previousReaderReachesTheEnd = async (reader: Reader) =>
+  previousReaderReaches(reader, await log.store.lastPosition());
+
+async function pay(): Promise<string> {
+  const streamId = paymentStream('a');
+  await log.append(streamId, queuedIn(streamId));
+  return streamId;
+}
+
+async function generateStatement(): Promise<string> {
+  const statementId = randomUUID();
+  const { organization: organizationId, originator: originatorId } = ids;
+  const data = {
+    ...{ statementId, organizationId, originatorId, periodYear: 2026, periodMonth: 10 },
+    ...{ sizeBytes: 4, sha256: 'a'.repeat(64) },
+  };
+  const generated = { type: 'StatementGenerated', at: '2026-11-21T09:00:00.000Z', data };
+  await log.append(`statement-${statementId}`, generated as unknown as DomainEvent);
+  return `statement-${statementId}`;
+}
+
+it.each(readersOfStatements)(
+  '%s delivers the statements that the previous release passed over, once',
+  async (reader) => {
+    await pay();
+    await readToTheEnd(reader);
+    const missed = [await generateStatement(), await generateStatement()];
+    await pay();
+    await previousReaderReachesTheEnd(reader);
+    const next = [await pay(), await generateStatement()];
+    expect(await readToTheEnd(reader)).toEqual([...missed, ...next]);
+    const last = await pay();
+    expect(await readToTheEnd(reader)).toEqual([last]);
+  },
+);
+
+it('a group that only the previous release has read for lacks no statement', async () => {
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([missed, last]);
+});
+
+it('statements are delivered again if the reader dies before it has delivered all of them, also after another rollback', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed = [await generateStatement(), await generateStatement(), await generateStatement()];
+  await previousReaderReachesTheEnd(dispatcher);
+  const dying = read(dispatcher, { pageMax: 1, pagesMax: 2 });
+  await dying.ended;
+  expect(dying.taken).toEqual(missed.slice(0, 2));
+  missed.push(await generateStatement());
+  await previousReaderReachesTheEnd(dispatcher);
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([...missed, last]);
+});
+
+it('a reader beside one of the previous release, which is ahead, loses nothing', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  const { taken, stop } = read(dispatcher);
+  await until(() => taken.length === 1, { timeoutMs });
+  // Both read it, and the previous release saves first.
+  const both = await pay();
+  const later = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  await until(() => taken.length === 3, { timeoutMs });
+  await stop();
+  expect(taken).toEqual([missed, both, later]);
+  const last = await pay();
+  expect((await readToTheEnd(dispatcher)).at(-1)).toBe(last);
+});
+
+it('the place of the relay is before what it has passed over', async () => {
+  await pay();
+  await readToTheEnd(relayGroup);
+  const { position } = await relayPlace(log.pool);
+  await generateStatement();
+  await previousReaderReachesTheEnd(relayGroup);
+  expect(await relayPlace(log.pool)).toEqual({ position, eventId: null });
+  await pay();
+  await readToTheEnd(relayGroup);
+  expect((await relayPlace(log.pool)).position).toBe(await log.store.lastPosition());
+});
+
+it('an operator who moves a group forwards leaves out what was passed over, and one who moves it backwards does not', async () => {
+  await pay();
+  const start = await anchorAt(log.store, await log.store.lastPosition());
+  await readToTheEnd(dispatcher);
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  const middle = await anchorAt(log.store, await log.store.lastPosition());
+  const payment = await pay();
+  await previousReaderReachesTheEnd(dispatcher);
+  await moveReaders(log, [dispatcher], middle);
+  expect(await readToTheEnd(dispatcher)).toEqual([missed, payment]);
+
+  await moveReaders(log, [dispatcher], start);
+  await previousReaderReachesTheEnd(dispatcher);
+  await moveReaders(log, [dispatcher], await anchorAt(log.store, await log.store.lastPosition()));
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([last]);
+});
+
+it('the relay that takes over from the groups publishes what they have passed over', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  await moveReaders(
+    log,
+    ['rail-executor'],
+    await anchorAt(log.store, await log.store.lastPosition()),
+  );
+  expect(await carryOverToRelay(log.pool)).toBe(await log.store.lastPosition());
+  const last = await pay();
+  expect(await readToTheEnd(relayGroup)).toEqual([missed, last]);
+});
+
+it('the relay that goes back after a restore still publishes what it has passed over', async () => {
+  await pay();
+  await readToTheEnd(relayGroup);
+  const missed = await generateStatement();
+  await pay();
+  const middle = await anchorAt(log.store, await log.store.lastPosition());
+  const again = await pay();
+  await previousReaderReachesTheEnd(relayGroup);
+  await moveReaders(log, ['rail-executor', dispatcher], middle, 'kafka');
+  await log.pool.query(
+    "UPDATE consumer_checkpoints SET database_identity = 'of the lost database' WHERE consumer_group = $1",
+    [relayGroup],
+  );
+  expect(await goBackToGroups(log.pool)).toBe(middle?.position);
+  expect(await readToTheEnd(relayGroup)).toEqual([missed, again]);
+  expect(await readCheckpoints(log.pool)).toHaveLength(3);
+});
