@@ -7,7 +7,7 @@
  */
 import { isTransition, payment, type PaymentEvent, statusAfter, streamNameOf } from '@pis/domain';
 import { domainEventOf, type RecordedEvent, type UnreadableEvent } from '@pis/event-store';
-import { textArray, uuidArray } from '@pis/postgres';
+import { isoTimes, textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import { bandOf } from './payment-periods.js';
 import { counterpartyIdOf } from './payments.projection.js';
@@ -179,20 +179,12 @@ async function loadOpen(
   if (paymentIds.length === 0) return new Map();
   const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join(', ');
   // Without a name, so that it is planned for the table as it is now: a plan that was made while it was small reads all of it.
-  const { rows } = await client.query<Record<keyof Period, unknown>>({
+  const { rows } = await client.query<Period>({
     text: `SELECT ${selected} FROM ${target} WHERE payment_id = ANY($1::uuid[]) AND valid_to IS NULL`,
     values: [uuidArray(paymentIds)],
+    types: isoTimes,
   });
-  return new Map(
-    rows.map((row) => {
-      const withTexts = Object.entries(row).map(([field, value]) => [
-        field,
-        value instanceof Date ? value.toISOString() : value,
-      ]);
-      const period = Object.fromEntries(withTexts) as Period;
-      return [period.paymentId, period];
-    }),
-  );
+  return new Map(rows.map((period) => [period.paymentId, period]));
 }
 
 /** A period that has ended stays as it is: a rebuild may read a page twice. */

@@ -9,7 +9,7 @@
 import { type Category, streamNameOf } from '@pis/domain';
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
 import type pg from 'pg';
-import { binaryArray, reasonOf, textArray, uuidArray } from '@pis/postgres';
+import { binaryArray, isoTimes, reasonOf, textArray, uuidArray } from '@pis/postgres';
 
 export interface Projection {
   readonly name: string;
@@ -234,14 +234,8 @@ async function load<Row extends StoredRow>(
   target: string,
   keys: readonly string[],
 ): Promise<readonly Row[]> {
-  const { rows } = await client.query<Record<string, unknown>>(statements.select(target, keys));
-  return rows.map((row) => {
-    const withTexts = Object.entries(row).map(([field, value]) => [
-      field,
-      value instanceof Date ? value.toISOString() : value,
-    ]);
-    return Object.fromEntries(withTexts) as Row;
-  });
+  const { rows } = await client.query<Row>(statements.select(target, keys));
+  return rows;
 }
 
 interface Statements<Row> {
@@ -274,6 +268,7 @@ function statementsOf<Row extends StoredRow>({
     select: (target, keys) => ({
       text: `SELECT ${selected} FROM ${target} WHERE ${keyColumn} = ANY($1::uuid[])`,
       values: [uuidArray(keys)],
+      types: isoTimes,
     }),
     upsert: (target, rows) => ({
       name: `${target}.upsert`,
