@@ -8,6 +8,12 @@ import { bodyShape } from './body-hashes.js';
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
         is_replay, attempts, created_at, window_ends_at, last_status, last_error`;
 
+/**
+ * Of rows that are there already when a statement is repeated. PostgreSQL then looks into the index before each row, and
+ * confirms the row in the WAL after it. So statements are first tried without it, see `firstTryOf`.
+ */
+const unlessThere = 'ON CONFLICT DO NOTHING';
+
 /** The beginning of `outcome`: the values of `attemptColumns` in delivery-table.ts. */
 const givenAttempts = `SELECT unnest($1::uuid[]) AS delivery_id, unnest($2::int[]) AS attempt,
           unnest($3::uuid[]) AS attempt_id, unnest($4::timestamptz[]) AS at, unnest($5::int[]) AS status,
@@ -20,7 +26,7 @@ const attempted = `
           response_excerpt)
         SELECT delivery_id, attempt, attempt_id, at, status, duration_ms, error, response_excerpt
           FROM outcome WHERE attempt_id IS NOT NULL
-        ON CONFLICT DO NOTHING RETURNING id`;
+        ${unlessThere} RETURNING id`;
 
 /** Leased deliveries, with their own body or that of their event. */
 const leasedFrom = (deliveries: string) => `
@@ -48,12 +54,12 @@ export const statements = {
         SELECT event_id, occurred_at, organization_id, CASE WHEN is_late THEN NULL ELSE body END,
             traceparent, created_at
           FROM event ORDER BY event_id
-        ON CONFLICT DO NOTHING RETURNING event_id
+        ${unlessThere} RETURNING event_id
     ), hashed AS (
       INSERT INTO webhook_body_hashes (occurred_at, event_id, shape, hash)
         SELECT occurred_at, event_id, ${bodyShape}, decode(body_hash, 'hex') FROM event
           WHERE event_id IN (SELECT event_id FROM fanned_out) ORDER BY occurred_at, event_id
-        ON CONFLICT DO NOTHING
+        ${unlessThere}
     )
     INSERT INTO webhook_deliveries (id, organization_id, endpoint_id, event_id, event_type,
         payment_id, occurred_at, body, created_at, next_attempt_at, window_ends_at, leased_until,
@@ -66,7 +72,7 @@ export const statements = {
               unnest($14::timestamptz[]) AS leased_until) AS d
           JOIN event e USING (n)
         WHERE e.event_id IN (SELECT event_id FROM fanned_out)
-      ON CONFLICT (id) DO NOTHING RETURNING id`,
+      ${unlessThere} RETURNING id`,
 
   retake: `
     UPDATE webhook_deliveries SET leased_until = $2 WHERE id = ANY ($1::uuid[]) AND lease_owner = $3
@@ -192,3 +198,8 @@ export const statements = {
 } as const;
 
 export type StatementName = keyof typeof statements;
+
+/** Fails with 23505 where the statement itself would skip a row that is there already. */
+export function firstTryOf(name: StatementName): string {
+  return statements[name].replaceAll(unlessThere, '');
+}

@@ -9,7 +9,7 @@
 import { binaryArray, textArray, timeArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
-import { type StatementName, statements } from './delivery-statements.js';
+import { firstTryOf, type StatementName, statements } from './delivery-statements.js';
 import { noteFailures } from './endpoint-failures.js';
 import { finishedRow, pendingRow, type RecordedRow, stillPending } from './outcome-rows.js';
 
@@ -232,19 +232,23 @@ export class DeliveryTable {
     return rows[0] ?? null;
   }
 
-  /** Repeats a statement when a partition was attached for its rows meanwhile. */
+  /** Repeats a statement when a partition was attached for its rows meanwhile, or when rows are there already. */
   private async query<Row extends pg.QueryResultRow>(name: StatementName, values: unknown[]) {
+    let statement = { name: `webhook_${name}`, text: firstTryOf(name) };
     for (let tries = 1; ; tries += 1)
       try {
-        return await this.pool.query<Row>({
-          name: `webhook_${name}`,
-          text: statements[name],
-          values,
-        });
+        return await this.pool.query<Row>({ ...statement, values });
       } catch (error) {
-        if (tries >= partitionTriesMax || !isPartitionMoved(error)) throw error;
+        if (tries >= partitionTriesMax) throw error;
+        if (isThere(error)) statement = { name: `webhook_${name}_again`, text: statements[name] };
+        else if (!isPartitionMoved(error)) throw error;
       }
   }
+}
+
+/** A unique violation. The statement wrote nothing. */
+function isThere(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '23505';
 }
 
 /**
