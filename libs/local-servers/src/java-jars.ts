@@ -13,6 +13,8 @@ export interface JavaPrograms {
   readonly java: string;
   /** A class path. */
   readonly jars: string;
+  /** The file beside the jars for their classes as Java has loaded them. Missing until something makes it. */
+  readonly classArchive: string;
 }
 
 export interface JavaServer {
@@ -34,7 +36,7 @@ export async function javaPrograms(server: JavaServer): Promise<JavaPrograms> {
   const java = findJava(server);
   const folder = join(cache, server.folder);
   await madeOnce(folder, (draft) => download(server, draft));
-  return { java, jars: join(folder, '*') };
+  return { java, jars: join(folder, '*'), classArchive: `${folder}.jsa` };
 }
 
 function findJava({ what }: JavaServer): string {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { processIdentity } from '../plain/process-identity.mjs';
 import { startKafka } from './kafka.js';
@@ -5,6 +6,7 @@ import { diedSuddenly } from './testing/victim.js';
 import { until } from './testing/until.js';
 
 const withBroker = process.env['PIS_TEST_KAFKA_BROKERS'] ? describe : describe.skip;
+const onLinux = process.platform === 'linux' ? it : it.skip;
 const timeoutMs = 120_000;
 
 function accepts(broker: string): Promise<boolean> {
@@ -32,6 +34,17 @@ withBroker('a Kafka broker of our own', () => {
       expect(await accepts(broker)).toBe(true);
       await kafka.stop();
       expect(processIdentity(kafka.pid)).toBeNull();
+    },
+    timeoutMs,
+  );
+
+  onLinux(
+    'begins with the classes that Java has loaded before',
+    async () => {
+      const kafka = await startKafka();
+      const mapped = readFileSync(`/proc/${kafka.pid}/maps`, 'utf8');
+      await kafka.stop();
+      expect(mapped).toMatch(/\/kafka-[\d.]+\.jsa$/m);
     },
     timeoutMs,
   );

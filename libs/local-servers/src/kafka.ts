@@ -2,7 +2,7 @@
  * A real Kafka broker (KRaft, broker and controller in one) on this machine, for tests. It ends with
  * the process that started it, for any reason (guardian.ts).
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,10 +10,15 @@ import { processIdentity } from '../plain/process-identity.mjs';
 import { freePorts } from './free-port.js';
 import { startGuardian, type Guardian } from './guardian.js';
 import { kafkaPrograms, type KafkaPrograms } from './kafka-jars.js';
+import { madeOnce } from './made-once.js';
 import { endOf, runLogged, sizeOf, textSince } from './run-logged.js';
 
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 15_000;
+/** A broker that writes the class archive takes seconds longer to end. */
+const archiveTimeoutMs = 120_000;
+/** Of a process that ended in an orderly way after SIGTERM. */
+const terminatedCode = '143';
 const portAttemptsMax = 3;
 const pollMs = 50;
 const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg';
@@ -49,7 +54,7 @@ export interface Kafka {
 
 /** Throws KafkaUnavailable on a machine without Java, or without Maven to fetch the broker. */
 export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
-  const programs = await kafkaPrograms();
+  const programs = await programsWithArchive();
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'pis-kafka-'));
   const broker = await startOnFreePorts(programs, dir, options);
   return {
@@ -63,7 +68,9 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
     get pid() {
       return broker.pid();
     },
-    kill: () => broker.end('KILL'),
+    async kill() {
+      await broker.end('KILL');
+    },
     async restart() {
       await broker.end('TERM');
       await broker.start();
@@ -76,6 +83,35 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Kafka> {
   };
 }
 
+/** The programs, and what else Java is told. */
+interface Programs extends KafkaPrograms {
+  readonly archiveOption: string;
+}
+
+/**
+ * With the classes of a broker as Java has loaded them, a start takes half the CPU time. A broker that starts and ends
+ * writes them once per checkout. If Java has not written them all, the file is empty, which Java takes for none.
+ */
+async function programsWithArchive(): Promise<Programs> {
+  const programs = await kafkaPrograms();
+  const { classArchive } = programs;
+  await madeOnce(classArchive, async (draft) => {
+    const dir = mkdtempSync(join(tmpdir(), 'pis-kafka-'));
+    const archiveOption = `-XX:ArchiveClassesAtExit=${draft}`;
+    try {
+      const broker = await startOnFreePorts({ ...programs, archiveOption }, dir, {});
+      const code = await broker.end('TERM', archiveTimeoutMs);
+      await broker.guardian.end();
+      // Java crashes on a part of an archive.
+      if (code !== terminatedCode) rmSync(draft, { force: true });
+      if (!existsSync(draft)) writeFileSync(draft, '');
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
+  return { ...programs, archiveOption: `-XX:SharedArchiveFile=${classArchive}` };
+}
+
 interface Broker {
   readonly port: number;
   readonly controller: string;
@@ -83,12 +119,13 @@ interface Broker {
   readonly guardian: Guardian;
   pid(): number;
   start(): Promise<void>;
-  end(signal: 'TERM' | 'KILL'): Promise<void>;
+  /** @returns the exit code, as a shell reports it. Empty if it did not run. */
+  end(signal: 'TERM' | 'KILL', timeoutMs?: number): Promise<string>;
 }
 
 /** Another program may take a port between its choice and its use. */
 async function startOnFreePorts(
-  programs: KafkaPrograms,
+  programs: Programs,
   dir: string,
   options: KafkaOptions,
 ): Promise<Broker> {
@@ -107,7 +144,7 @@ async function startOnFreePorts(
 }
 
 async function prepareBroker(
-  programs: KafkaPrograms,
+  programs: Programs,
   folder: string,
   options: KafkaOptions,
 ): Promise<Broker> {
@@ -142,13 +179,14 @@ async function prepareBroker(
       pid = Number((await guardian.run('start')).reply);
       await started(pid, log, from);
     },
-    async end(signal) {
+    async end(signal, timeoutMs = stopTimeoutMs) {
       const identity = processIdentity(pid);
       const overdue = setTimeout(() => {
         if (identity !== null && processIdentity(pid) === identity) process.kill(pid, 'SIGKILL');
-      }, stopTimeoutMs);
-      await guardian.run('stop', signal);
+      }, timeoutMs);
+      const { reply } = await guardian.run('stop', signal);
       clearTimeout(overdue);
+      return reply;
     },
   };
 }
@@ -208,12 +246,14 @@ function listenerProperties(
 }
 
 async function format(
-  { java, jars }: KafkaPrograms,
+  { java, jars, archiveOption }: Programs,
   config: string,
   log: string,
   more: readonly string[],
 ): Promise<void> {
-  const jvm = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', jars];
+  // Two programs must not write the archive.
+  const archive = archiveOption.startsWith('-XX:Shared') ? [archiveOption] : [];
+  const jvm = ['-Xmx128m', '-XX:TieredStopAtLevel=1', ...archive, '-cp', jars];
   const command = [
     java,
     ...jvm,
@@ -229,7 +269,7 @@ async function format(
 }
 
 function guard(
-  { java, jars }: KafkaPrograms,
+  { java, jars, archiveOption }: Programs,
   { config, log, heapMb }: { config: string; log: string; heapMb: number },
 ): Promise<Guardian> {
   // The broker is a child of the shell, so its id is not used again before `wait` has seen it end.
@@ -237,8 +277,8 @@ function guard(
     functions: `
 server=
 start() {
-  "$JAVA" -Xms${heapMb}m -Xmx${heapMb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$JARS" \\
-    kafka.Kafka "$CONFIG" </dev/null >>"$LOG" 2>&1 &
+  "$JAVA" -Xms${heapMb}m -Xmx${heapMb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
+    "$ARCHIVE" -cp "$JARS" kafka.Kafka "$CONFIG" </dev/null >>"$LOG" 2>&1 &
   server=$!
   reply=$server
 }
@@ -246,9 +286,10 @@ stop() {
   [ -z "$server" ] && return 0
   kill -"\${1:-KILL}" "$server"
   wait "$server"
+  reply=$?
   server=
 }`,
-    variables: { JAVA: java, JARS: jars, CONFIG: config, LOG: log },
+    variables: { JAVA: java, JARS: jars, ARCHIVE: archiveOption, CONFIG: config, LOG: log },
     launcher: [],
     env: brokerEnv(),
   });
