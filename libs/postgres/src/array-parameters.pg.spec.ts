@@ -65,6 +65,28 @@ describe('an array as a parameter', () => {
     expect(await received('timestamptz(3)', timeArray([]), [])).toMatchObject({ same: true });
   });
 
+  it('has times of all years that PostgreSQL and an ISO text have', async () => {
+    const far = [
+      '0001-01-01T00:00:00.001Z',
+      '2285-06-05T23:47:34.740Z',
+      '2285-06-05T23:47:34.741Z',
+    ];
+    for (const values of [far, [...times, null, '9999-12-31T23:59:59.999Z']]) {
+      const dates = values.map((time) => (time === null ? null : new Date(time)));
+      const { ours, theirs, same } =
+        (await received('timestamptz', timeArray(dates), values)) ?? {};
+      expect({ ours, same }).toEqual({ ours: theirs, same: true });
+    }
+  });
+
+  it('of times with a year that PostgreSQL does not read is a data error, like an array of pg', async () => {
+    const time = new Date(Date.UTC(10_000, 0));
+    for (const parameter of [timeArray([time]), [time.toISOString()]])
+      await expect(pool.query('SELECT $1::timestamptz[]', [parameter])).rejects.toMatchObject({
+        code: expect.stringMatching(/^22/),
+      });
+  });
+
   it('takes no invalid time', () => {
     expect(() => timeArray([new Date(Number.NaN)])).toThrow(RangeError);
   });

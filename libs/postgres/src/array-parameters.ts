@@ -22,8 +22,13 @@ export function uuidArray(uuids: readonly (string | null)[]): Buffer | string {
   return binaryForm(uuidOid, uuids, uuidBytes, writeUuid);
 }
 
-/** Of timestamptz, in binary form. @throws RangeError for an invalid Date */
+/**
+ * Of timestamptz, in binary form. If one of them is further away than JavaScript counts microseconds, in text: a clock may be that
+ * wrong. @throws RangeError for an invalid Date
+ */
 export function timeArray(times: readonly (Date | null)[]): Buffer | string {
+  if (!times.every((time) => time === null || Number.isSafeInteger(microsecondsOf(time))))
+    return textArray(times.map((time) => time?.toISOString() ?? null));
   return binaryForm(timestamptzOid, times, timeBytes, writeTime);
 }
 
@@ -85,10 +90,13 @@ function digitAt(text: string, index: number): number {
 const epochMs = Date.UTC(2000, 0, 1);
 const int32Values = 2 ** 32;
 
-/** Microseconds since the beginning of 2000. */
+/** Since the beginning of 2000. */
+function microsecondsOf(time: Date): number {
+  return (time.getTime() - epochMs) * 1000;
+}
+
 function writeTime(time: Date, bytes: Buffer, at: number): void {
-  const microseconds = (time.getTime() - epochMs) * 1000;
-  if (!Number.isSafeInteger(microseconds)) throw new RangeError('this is no time of PostgreSQL');
+  const microseconds = microsecondsOf(time);
   const high = Math.floor(microseconds / int32Values);
   bytes.writeInt32BE(high, at);
   bytes.writeUInt32BE(microseconds - high * int32Values, at + int32Bytes);
