@@ -1,13 +1,12 @@
 /** Attacks on the dashboard and the pages of links over HTTP: guessed tokens and paths. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { describeInBrowser } from './support/browser.js';
 import { type DashboardScenario, startDashboard } from './support/dashboard.js';
 import { requestedLink } from './support/requested-link.js';
 
 const limitMs = 240_000;
 
-describeInBrowser('Attacks on the dashboard over HTTP', () => {
+describe('Attacks on the dashboard over HTTP', () => {
   let scenario: DashboardScenario;
   beforeAll(async () => {
     scenario = await startDashboard();

@@ -53,8 +53,8 @@ describeInBrowser('The dashboard', () => {
   it(
     'leads whoever is not signed in to the sign-in page, without an error in the console',
     async () => {
-      const { browser, origin } = scenario;
-      watched = await WatchedPage.open(browser, { origin, mayRefuse: false });
+      const { origin } = scenario;
+      watched = await WatchedPage.open(await scenario.browser(), { origin, mayRefuse: false });
       await watched.page.goto(`${origin}/dashboard/`);
       await watched.page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
       await watched.expectSound();

@@ -1,8 +1,8 @@
 /**
  * The dashboard for scenarios.
  *
- * `startDashboard()` starts a whole system and a browser. `signedIn('operator', '/dashboard/payments')` opens a page
- * as a user with that role. `client('operator')` calls the API without a page.
+ * `startDashboard()` starts a whole system. `signedIn('operator', '/dashboard/payments')` opens a page as a user with
+ * that role, the first one in a new browser. `client('operator')` calls the API without a page.
  */
 import { randomUUID } from 'node:crypto';
 import type { UserRole } from '@pis/domain';
@@ -35,29 +35,27 @@ export async function startDashboard({
   settings = {},
   start = allInOne,
 }: StartOptions = {}): Promise<DashboardScenario> {
-  const browser = await openBrowser();
-  try {
-    return new DashboardScenario(await start(settings), browser);
-  } catch (error) {
-    await browser.close();
-    throw error;
-  }
+  return new DashboardScenario(await start(settings));
 }
 
 export class DashboardScenario {
   /** The public API with the organization's key. */
   readonly api: Api;
   private readonly users = new Map<UserRole, Promise<DashboardUser>>();
+  private opened: Promise<Browser> | null = null;
 
-  constructor(
-    readonly system: System,
-    readonly browser: Browser,
-  ) {
+  constructor(readonly system: System) {
     this.api = new Api(system.apiUrl, system.apiKey);
   }
 
   get origin(): string {
     return new URL(this.system.dashboardUrl).origin;
+  }
+
+  /** Opened at the first call. */
+  browser(): Promise<Browser> {
+    this.opened ??= openBrowser();
+    return this.opened;
   }
 
   /** The user who has this role in the organization of the system. Created at the first call. */
@@ -136,17 +134,25 @@ export class DashboardScenario {
   }
 
   async close(): Promise<void> {
-    await this.browser.close();
-    await this.system.stop();
+    try {
+      await (await this.opened)?.close();
+    } finally {
+      await this.system.stop();
+    }
   }
 
   private userOf(who: Who): Promise<DashboardUser> {
     return typeof who === 'string' ? this.user(who) : Promise.resolve(who);
   }
 
-  private blank(look: Look, options: BrowserContextOptions): Promise<WatchedPage> {
+  private async blank(look: Look, options: BrowserContextOptions): Promise<WatchedPage> {
     const { origin } = this;
-    return WatchedPage.open(this.browser, { ...looks[look], ...options, origin, mayRefuse: true });
+    return WatchedPage.open(await this.browser(), {
+      ...looks[look],
+      ...options,
+      origin,
+      mayRefuse: true,
+    });
   }
 }
 
