@@ -3,7 +3,7 @@
  * content is not stored here. It is computed from the stream, as for the broker.
  *
  * Rows are only added, in the order of the log and page by page, so that a reader who has seen a
- * position never misses one before it.
+ * position never misses one before it, except what an older release has passed over (passed-over.ts).
  */
 import {
   type Category,

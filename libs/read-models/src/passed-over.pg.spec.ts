@@ -242,6 +242,29 @@ it('a rebuild has read all kinds', async () => {
   expect(await approvals()).toEqual([[approvalId, 'WAITING']]);
 });
 
+it('what a rebuild has written meanwhile is not written again', async () => {
+  const counted = countingProjection();
+  await queuePayment(store, at);
+  await runAndStop(counted.projection);
+  const missed: string[] = [];
+  // More than a page.
+  for (let n = 0; n < 501; n += 1) missed.push(`approval-${await requestApproval()}`);
+  await previousReaderReachesTheEnd(counted.projection);
+  let reads = 0;
+  const watched: EventStore = {
+    ...store,
+    async readLog(options) {
+      reads += 1;
+      // Nothing else happens in the log: the checkpoint stays where it is.
+      if (reads === 2) await rebuild(counted.projection, { store, pool });
+      return store.readLog(options);
+    },
+  };
+  await run(counted.projection, watched);
+  expect(reads).toBe(2);
+  expect(await counted.rows()).toEqual(missed.sort());
+});
+
 it('the migration counts everything before the checkpoints as read, and nothing after them', async () => {
   await queuePayment(store, at);
   await generateStatement();
@@ -272,7 +295,7 @@ function countingProjection(
   onWritten: (client: pg.ClientBase) => Promise<void> = () => Promise.resolve(),
 ) {
   const create =
-    'CREATE TABLE IF NOT EXISTS counted_events (stream_id text NOT NULL, n serial PRIMARY KEY)';
+    'CREATE TABLE IF NOT EXISTS counted_events (stream_id text NOT NULL, id uuid PRIMARY KEY DEFAULT gen_random_uuid())';
   const projection: Projection = {
     name: 'counted',
     streamPrefixes: ['payment-', 'approval-'],

@@ -27,11 +27,15 @@ export function kindsReadTo(position: Position, prefixes: readonly string[]): Ki
   return Object.fromEntries(prefixes.map((prefix) => [prefix, position]));
 }
 
+/** Events of one kind. */
 export interface PassedOver {
-  /** In the order of the log, for each kind. */
+  readonly prefix: string;
+  /** How far the kind was read before them. */
+  readonly after: Position;
+  /** In the order of the log. */
   readonly events: readonly RecordedEvent[];
-  /** What was read once they are handled, beside what is read of other kinds. */
-  readonly kindsRead: KindsRead;
+  /** How far it is read once they are handled. */
+  readonly readTo: Position;
 }
 
 /** How far all kinds were read: the checkpoint, or before it if one of them was passed over. */
@@ -60,8 +64,9 @@ export async function* passedOver(
       // The checkpoint stands on an event, so the log is to reach it. A replica may lag behind.
       if (page.position <= after)
         throw new StoreUnavailable(`the log does not reach the checkpoint at ${position}`);
-      after = page.position < position ? page.position : position;
+      const readTo = page.position < position ? page.position : position;
       const events = page.events.filter((event) => event.position <= position);
-      yield { events, kindsRead: { [prefix]: after } };
+      yield { prefix, after, events, readTo };
+      after = readTo;
     }
 }
