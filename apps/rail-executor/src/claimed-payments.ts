@@ -9,6 +9,7 @@ import type { Keyring } from '@pis/keyring';
 import { NonRetryable } from '@pis/messaging';
 import { currentTraceparent, type Logger, traced } from '@pis/service-kit';
 import type { Banks } from './banks.js';
+import type { ClockGate } from './clock-gate.js';
 import type { Backoff, PendingTransfer, PendingTransfers, Transfer } from './pending-transfers.js';
 import { instructionUnlessErased } from './transfer-instruction.js';
 import { transferOf } from './transfer-of.js';
@@ -17,6 +18,7 @@ import type { TransferOutcome } from './transfer-outcome.js';
 export interface ClaimedPaymentsOptions {
   readonly payments: TransferStream;
   readonly banks: Banks;
+  readonly clocks: Pick<ClockGate, 'pass'>;
   readonly keyring: Keyring;
   readonly pending: PendingTransfers;
   readonly outcome: TransferOutcome;
@@ -82,11 +84,12 @@ export class ClaimedPayments {
     cause: Cause,
     sinceNotedMs: () => number,
   ): Promise<void> {
-    const { banks, keyring, logger, outcome } = this.options;
+    const { banks, clocks, keyring, logger, outcome } = this.options;
     return this.afterClaim(claimed, async () => {
       const bank = banks.of(claimed.state);
       const instruction = await instructionUnlessErased(claimed, transfer.reference, keyring);
       if (typeof instruction === 'string') return outcome.resolve(claimed, cause);
+      await clocks.pass();
       await bank.pass();
       // This process was paused: by now others may assume that the noted submission cannot arrive. Nothing is waited for
       // between this look and the call.

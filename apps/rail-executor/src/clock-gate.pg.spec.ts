@@ -1,4 +1,5 @@
 /** An executor on a machine with a wrong clock sends nothing new: it would date payments and files, and nobody could correct that. */
+import { BankUnavailable } from '@pis/bank-rails';
 import { transferOwners } from '@pis/domain';
 import { handle } from './testing/restored-log.js';
 import { openWorld, settle, type World } from './testing/world.js';
@@ -33,6 +34,25 @@ it.each(
     expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
   },
 );
+
+it('a payment that another executor has claimed and not sent is not sent with a wrong clock', async () => {
+  world = await openWorld();
+  const message = await world.queue('4321');
+  const { paymentId } = message;
+  const away = () => Promise.reject(new BankUnavailable('away'));
+  await handle(world.executor({ bank: { ...world.bank, submit: away } }), message);
+  expect(await world.history(paymentId)).toEqual(['Queued', 'Processing']);
+  const wrong = world.executor({ wallClock: off(-2 * hourMs) });
+  await handle(wrong, message);
+  await world.timePasses(paymentId);
+  await wrong.sweepRound();
+  expect(await world.transfers(paymentId)).toEqual([]);
+  const right = world.executor();
+  await world.timePasses(paymentId);
+  await right.sweepRound();
+  await settle(right);
+  expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
+});
 
 it('an executor whose clock is set right goes on', async () => {
   world = await openWorld();
