@@ -84,10 +84,12 @@ it('consumers export and import carry checkpoints, and refuse those of another l
     'rail-executor': positionAt(1),
     'webhook-dispatcher': positionAt(2),
   });
-  expectRefusal(
-    await plain('consumers', 'import', '--file', fileOf({ consumers: [{}] })),
-    /is not an output of pis consumers export/,
-  );
+  const [one] = exported.consumers;
+  for (const wrong of [{}, { ...one, kindsRead: { 'statement-': 2 } }])
+    expectRefusal(
+      await plain('consumers', 'import', '--file', fileOf({ consumers: [wrong] })),
+      /is not an output of pis consumers export/,
+    );
 });
 
 it('consumers reset accepts a position or a time, and reports what will be read', async () => {

@@ -14,6 +14,7 @@ import {
   earliestRead,
   goBackAfterRestore,
   isRestoredSinceRelay,
+  type KindsRead,
   moveCheckpoint,
   readCheckpoints,
   readPlace,
@@ -100,12 +101,17 @@ export interface MovedReader {
   readonly eventsToRead: number;
 }
 
-/** Moves consumer groups to `anchor`. @param transport the broker of the checkpoint. Default: that of each group */
+/**
+ * Moves consumer groups to `anchor`.
+ * @param transport the broker of the checkpoint. Default: that of each group
+ * @param kindsRead what is read there. Default: everything
+ */
 export async function moveReaders(
   { pool, store }: { readonly pool: pg.Pool; readonly store: EventStore },
   groups: readonly string[],
   anchor: Anchor | null,
   transport?: Transport,
+  kindsRead?: KindsRead,
 ): Promise<readonly MovedReader[]> {
   const checkpoints = await readCheckpoints(pool);
   const eventsToRead = await countEvents(store, { after: anchor?.position ?? '', max: countMax });
@@ -113,7 +119,7 @@ export async function moveReaders(
   for (const group of groups) {
     const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';
     const over = transport ?? transportOf(group);
-    await moveCheckpoint(pool, group, anchor, over, laterPrefixesOf(group));
+    await moveCheckpoint(pool, group, anchor, over, laterPrefixesOf(group), kindsRead);
     moved.push({ reader: group, from, to: anchor?.position ?? '', eventsToRead });
   }
   return moved;
@@ -129,14 +135,19 @@ export interface ExportedCheckpoint {
   readonly eventId: string;
   readonly streamId: string;
   readonly revision: number;
+  /** What a process of an older release has passed over is still to be read. Undefined in an export of that release. */
+  readonly kindsRead?: KindsRead | undefined;
 }
 
 /** The checkpoints of the consumer groups. A group that has read nothing has none. */
 export async function exportCheckpoints(pool: pg.Pool): Promise<readonly ExportedCheckpoint[]> {
-  const checkpoints = await readCheckpoints(pool);
-  return checkpoints.flatMap(({ reader, anchor }) =>
-    anchor === null || reader.startsWith('projection:') ? [] : [{ group: reader, ...anchor }],
-  );
+  const exported: ExportedCheckpoint[] = [];
+  for (const { reader: group, anchor } of await readCheckpoints(pool)) {
+    if (anchor === null || group.startsWith('projection:')) continue;
+    const { kindsRead } = await readPlace(pool, group);
+    exported.push({ group, ...anchor, kindsRead });
+  }
+  return exported;
 }
 
 /**
@@ -153,7 +164,7 @@ export async function importCheckpoints(
         `the log does not have event ${checkpoint.eventId} at the checkpoint of ${checkpoint.group}: these checkpoints belong to another log`,
       );
   const moved: MovedReader[] = [];
-  for (const { group, ...anchor } of checkpoints)
-    moved.push(...(await moveReaders({ pool, store }, [group], anchor)));
+  for (const { group, kindsRead, ...anchor } of checkpoints)
+    moved.push(...(await moveReaders({ pool, store }, [group], anchor, undefined, kindsRead)));
   return moved;
 }

@@ -11,7 +11,14 @@ import { pgConsumerState } from '@pis/messaging';
 import { readCheckpoints, readPlace } from '@pis/read-models';
 import { laterPrefixesOf, relayGroup, topicsOfGroup } from './consumer-groups.js';
 import { integrationFeeds } from './integration-feed.js';
-import { carryOverToRelay, goBackToGroups, moveReaders, relayPlace } from './log-places.js';
+import {
+  carryOverToRelay,
+  exportCheckpoints,
+  goBackToGroups,
+  importCheckpoints,
+  moveReaders,
+  relayPlace,
+} from './log-places.js';
 import { filledTopics } from './public-facts.js';
 import { openPaymentLog, type PaymentLog, paymentStream, queuedIn } from './testing.js';
 
@@ -197,6 +204,28 @@ it('an operator who moves a group forwards leaves out what was passed over, and 
   await moveReaders(log, [dispatcher], start);
   await previousReaderReachesTheEnd(dispatcher);
   await moveReaders(log, [dispatcher], await anchorAt(log.store, await log.store.lastPosition()));
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([last]);
+});
+
+it('a group that moves to another database takes along what it has passed over', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  const [exported] = await exportCheckpoints(log.pool);
+  expect(exported).toMatchObject({ group: dispatcher });
+  await log.pool.query('DELETE FROM consumer_checkpoints');
+  await importCheckpoints(log, exported === undefined ? [] : [exported]);
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([missed, last]);
+});
+
+it('what is before a checkpoint that the previous release has exported counts as read', async () => {
+  await generateStatement();
+  const anchor = await anchorAt(log.store, await log.store.lastPosition());
+  if (anchor === null) throw new Error('the log is empty');
+  await importCheckpoints(log, [{ group: dispatcher, ...anchor }]);
   const last = await pay();
   expect(await readToTheEnd(dispatcher)).toEqual([last]);
 });

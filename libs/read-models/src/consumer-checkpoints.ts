@@ -5,7 +5,7 @@
 import { type Anchor, beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
-import { kindsReadTo, type ReadPlace } from './passed-over.js';
+import { type KindsRead, kindsReadTo, type ReadPlace } from './passed-over.js';
 
 export interface ReaderCheckpoint {
   readonly reader: string;
@@ -90,6 +90,7 @@ export async function readPlace(db: pg.Pool, group: string): Promise<Place> {
  * until now is left out as well.
  * @param anchor null moves it before every event
  * @param laterPrefixes of the group: see passed-over.ts
+ * @param kindsRead forwards, what is read up to the new one. Default: everything
  */
 export async function moveCheckpoint(
   pool: pg.Pool,
@@ -97,6 +98,7 @@ export async function moveCheckpoint(
   anchor: Anchor | null,
   transport: Transport,
   laterPrefixes: readonly string[],
+  kindsRead?: KindsRead,
 ): Promise<void> {
   const position = anchor?.position ?? beginning;
   await pool.query(
@@ -119,7 +121,7 @@ export async function moveCheckpoint(
       anchor?.streamId ?? null,
       anchor?.revision ?? null,
       transport,
-      JSON.stringify(kindsReadTo(position, laterPrefixes)),
+      JSON.stringify(kindsRead ?? kindsReadTo(position, laterPrefixes)),
     ],
   );
 }

@@ -133,12 +133,15 @@ function fileOf(file: string): readonly ExportedCheckpoint[] {
 }
 
 function isExported(given: unknown): given is ExportedCheckpoint {
-  const { group, position, eventId, streamId, revision } = Object(given) as Partial<
+  const { group, position, eventId, streamId, revision, kindsRead } = Object(given) as Partial<
     Record<keyof ExportedCheckpoint, unknown>
   >;
+  const positionsRead: readonly unknown[] = Object.values(Object(kindsRead) as object);
   return (
     groups.some((known) => known === group) &&
     /^\d{1,40}$/.test(String(position)) &&
+    (kindsRead === undefined || (typeof kindsRead === 'object' && !Array.isArray(kindsRead))) &&
+    positionsRead.every((read) => typeof read === 'string' && /^\d{0,40}$/.test(read)) &&
     validate(idSchema, eventId).ok &&
     typeof streamId === 'string' &&
     Number.isSafeInteger(revision) &&
