@@ -184,8 +184,9 @@ it.each([
   await pool.query(`INSERT INTO webhook_body_hashes
     SELECT occurred_at, event_id, 1, decode('${'00'.repeat(32)}', 'hex') FROM integration_events`);
   // The audit does not wait for the projection then.
-  await pool.query(`INSERT INTO projection_checkpoints
-    SELECT 'events', position FROM projection_checkpoints WHERE name = 'payments'`);
+  await pool.query(`INSERT INTO projection_checkpoints (name, position, kinds_read)
+    SELECT 'events', position, jsonb_build_object('statement-', position)
+      FROM projection_checkpoints WHERE name = 'payments'`);
   await pool.query(alter);
   const lines = await pis(['audit', 'verify'], environment).finally(() =>
     pool.query(`DELETE FROM events; INSERT INTO events SELECT * FROM kept; DROP TABLE kept;

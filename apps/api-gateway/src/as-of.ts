@@ -14,7 +14,12 @@ import {
   type OriginatorListItem,
   type OriginatorView,
 } from '@pis/contracts';
-import { contact as contacts, originator as originators, payment as payments } from '@pis/domain';
+import {
+  contact as contacts,
+  originator as originators,
+  payment as payments,
+  streamPrefixOf,
+} from '@pis/domain';
 import { type EventStore, type Loaded, repository, StoreUnavailable } from '@pis/event-store';
 import { ApiError, Turns } from '@pis/http-api';
 import {
@@ -182,7 +187,7 @@ export class AsOf {
     organizationId: string,
     at: string,
   ): Promise<void> {
-    if (!(await isCompleteAsOf(this, projection, at, waitMaxMs)))
+    if (!(await isCompleteAsOf(this, projection, at, waitMaxMs, [streamPrefixOf(category)])))
       throw new StoreUnavailable(`the projection ${projection} has not come to ${at} yet`);
     // A stream is recorded there before the checkpoint of the projection passes its event.
     const held = await this.quarantine.first([[projection, category]], organizationId, at);

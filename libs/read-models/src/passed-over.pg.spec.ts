@@ -16,6 +16,7 @@ import {
 import type pg from 'pg';
 import { directoryProjection } from './directory.projection.js';
 import { eventsProjection } from './events.projection.js';
+import { hasReached } from './projection-reach.js';
 import { ProjectionRunner } from './projection-runner.js';
 import type { Projection } from './projection.js';
 import { projections } from './projections.js';
@@ -166,6 +167,18 @@ it('the index of events gets statements that a projector of the previous release
   await run(eventsProjection);
   // The payment that the previous release has read is its own to write.
   expect(await idsIn('integration_events')).toEqual(['payment', 'statement', 'statement']);
+});
+
+it('the index of events has not reached what was passed over', async () => {
+  await runAndStop(eventsProjection);
+  await generateStatement();
+  await previousReaderReachesTheEnd(eventsProjection);
+  const end = await store.lastPosition();
+  const log = { pool, store };
+  expect(await hasReached(log, 'events', end)).toBe(false);
+  expect(await hasReached(log, 'events', end, ['payment-'])).toBe(true);
+  await run(eventsProjection);
+  expect(await hasReached(log, 'events', end)).toBe(true);
 });
 
 it('a checkpoint that a projector of the previous release has begun lacks no kind', async () => {

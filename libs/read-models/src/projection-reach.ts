@@ -8,9 +8,10 @@ import {
   type Position,
 } from '@pis/event-store';
 import type pg from 'pg';
-import { readCheckpoint } from './checkpoint.js';
+import { readCheckpoint, readReached } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
-import { prefixesFollowedBy, type ProjectionName } from './projected-streams.js';
+import { earliestRead } from './passed-over.js';
+import { laterPrefixesOf, prefixesFollowedBy, type ProjectionName } from './projected-streams.js';
 import { projectionProgress, type ProjectionProgress } from './projection-progress.js';
 
 export interface ProjectedLog {
@@ -19,6 +20,7 @@ export interface ProjectedLog {
 }
 
 /**
+ * False while a process of an older release runs the projection: it may have passed over something (passed-over.ts).
  * @param streamPrefixes whose events count; all that the projection follows when absent
  * @throws StoreUnavailable
  */
@@ -28,7 +30,11 @@ export async function hasReached(
   position: Position,
   streamPrefixes: readonly string[] = prefixesFollowedBy(projection),
 ): Promise<boolean> {
-  let after = await orUnavailable(() => readCheckpoint(pool, projection));
+  const place = await orUnavailable(() => readReached(pool, projection));
+  const later = laterPrefixesOf(projection).filter((prefix) => streamPrefixes.includes(prefix));
+  const read = earliestRead(place, later);
+  if (read < place.position && read < position) return false;
+  let after = place.position;
   // The checkpoint may be left behind while only events of other streams arrive. A page looks at a bounded part
   // of the log: it may be empty although more follows.
   while (after < position) {
@@ -62,6 +68,7 @@ const reachPollMs = 15;
 /**
  * Whether the tables of a projection have everything that was recorded up to a time, possibly after a wait: up to
  * `timeoutMs`, for what the log has now.
+ * @param streamPrefixes as of hasReached
  * @throws StoreUnavailable
  */
 export async function isCompleteAsOf(
@@ -69,6 +76,7 @@ export async function isCompleteAsOf(
   projection: ProjectionName,
   at: string,
   timeoutMs: number,
+  streamPrefixes?: readonly string[],
 ): Promise<boolean> {
   const { pool, store } = log;
   const reached = await orUnavailable(() => readCheckpoint(pool, projection));
@@ -77,7 +85,7 @@ export async function isCompleteAsOf(
   if (last !== null && Date.parse(last.metadata.at) > Date.parse(at) + lateMaxMs) return true;
   const end = await store.lastPosition();
   const deadline = performance.now() + timeoutMs;
-  while (!(await hasReached(log, projection, end))) {
+  while (!(await hasReached(log, projection, end, streamPrefixes))) {
     if (performance.now() >= deadline) return false;
     await delay(reachPollMs);
   }

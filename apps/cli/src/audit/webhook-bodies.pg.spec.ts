@@ -253,7 +253,8 @@ it('webhooks of events that were cut off the end of the log are found when the i
   const eventId = await addHash(new Date(last + dayMs / 2).toISOString());
   expect((await audit()).found).toEqual([]);
   await log.pool.query(
-    `INSERT INTO projection_checkpoints (name, position) VALUES ('events', $1)`,
+    `INSERT INTO projection_checkpoints (name, position, kinds_read)
+      VALUES ('events', $1, jsonb_build_object('statement-', $1::text))`,
     [await log.store.lastPosition()],
   );
   expect((await audit()).found).toEqual([`webhook_body_hashes ${eventId}: ${hashUnknown}`]);
