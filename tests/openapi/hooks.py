@@ -39,6 +39,11 @@ def _with_records(node):
 @schemathesis.hook
 def before_load_schema(context, raw_schema) -> None:
     raw_schema["paths"] = _with_records(raw_schema["paths"])
+    cancel = raw_schema["paths"]["/v1/exports/{exportId}/cancel"]["post"]
+    for parameter in cancel["parameters"]:
+        if parameter["name"] == "exportId" and "PIS_EXPORT_TO_CANCEL" in os.environ:
+            # Its file would be gone.
+            parameter["example"] = os.environ["PIS_EXPORT_TO_CANCEL"]
 
 
 # A request can follow every schema and still be a 400: these rules are about the state of the account,

@@ -69,11 +69,16 @@ export async function recordsForExamples(
   );
 }
 
-/** As `recordsForExamples`, of an export with its file. Its file is gone once it is canceled. */
+/** As `recordsForExamples`, of an export with its file. */
 export async function exportForExamples(
   document: Document,
   api: Api,
 ): Promise<Readonly<Record<string, string>>> {
+  const exportId = await completedExport(api);
+  return { [exampleOf(document, 'exportId')]: exportId };
+}
+
+export async function completedExport(api: Api): Promise<string> {
   const body = { kind: 'payments', format: 'csv' };
   const { exportId } = await api.data<{ readonly exportId: string }>(
     ...([202, 'POST', '/v1/exports', body] as const),
@@ -85,7 +90,7 @@ export async function exportForExamples(
     return status === 'completed';
   };
   await until(isCompleted, { timeoutMs: doneWithinMs, what: 'a completed export' });
-  return { [exampleOf(document, 'exportId')]: exportId };
+  return exportId;
 }
 
 async function endpoint(api: Api, url: string, subscribedEvents: readonly string[]) {

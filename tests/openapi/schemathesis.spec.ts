@@ -14,7 +14,12 @@ import { allInOne, type System } from '../support/systems.js';
 import { answersIn } from './answers.js';
 import { followLinks, type LinkedDocument } from './links.js';
 import { pythonEnvironment } from './python.js';
-import { type Document, exportForExamples, recordsForExamples } from './records.js';
+import {
+  completedExport,
+  type Document,
+  exportForExamples,
+  recordsForExamples,
+} from './records.js';
 
 const startLimitMs = 240_000;
 const runLimitMs = 300_000;
@@ -71,10 +76,11 @@ else
     it(
       'answers every request as the document says',
       async () => {
-        const file = await exportForExamples(document, new Api(system.apiUrl, system.apiKey));
+        const api = new Api(system.apiUrl, system.apiKey);
+        const file = await exportForExamples(document, api);
         const { code, output } = await schemathesis(python, system, {
           ...{ folder, report, records: { ...records, ...file } },
-          receiverUrl: receiver.url,
+          ...{ exportToCancel: await completedExport(api), receiverUrl: receiver.url },
         });
         expect(code === 0 ? '' : output).toBe('');
       },
@@ -106,11 +112,12 @@ interface Places {
   readonly report: string;
   readonly receiverUrl: string;
   readonly records: Readonly<Record<string, string>>;
+  readonly exportToCancel: string;
 }
 
 /** Runs to its end. Returns everything that it printed. */
 async function schemathesis(python: string, system: System, places: Places) {
-  const { folder, report, receiverUrl, records } = places;
+  const { folder, report, receiverUrl, records, exportToCancel } = places;
   const here = path.join(root, 'tests/openapi');
   const child = spawn(
     python,
@@ -129,6 +136,7 @@ async function schemathesis(python: string, system: System, places: Places) {
         SCHEMATHESIS_HOOKS: path.join(here, 'hooks.py'),
         PIS_RECEIVER_URL: receiverUrl,
         PIS_EXAMPLE_RECORDS: JSON.stringify(records),
+        PIS_EXPORT_TO_CANCEL: exportToCancel,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: runLimitMs,
