@@ -39,7 +39,7 @@ export function carryOverToRelay(pool: pg.Pool): Promise<Position | null> {
 
 /** Runs before the relay starts: see goBackAfterRestore. */
 export function goBackToGroups(pool: pg.Pool): Promise<Position | null> {
-  return goBackAfterRestore(pool, relayGroup, consumerGroups);
+  return goBackAfterRestore(pool, relayGroup, consumerGroups, laterPrefixesOf);
 }
 
 /** Whether the relay has yet to go back after a restore. */

@@ -9,7 +9,7 @@ import { anchorAt, type Position } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { pgConsumerState } from '@pis/messaging';
 import { readCheckpoints, readPlace } from '@pis/read-models';
-import { laterPrefixesOf, relayGroup, topicsOfGroup } from './consumer-groups.js';
+import { consumerGroups, laterPrefixesOf, relayGroup, topicsOfGroup } from './consumer-groups.js';
 import { integrationFeeds } from './integration-feed.js';
 import {
   carryOverToRelay,
@@ -86,8 +86,8 @@ async function readToTheEnd(reader: Reader): Promise<readonly string[]> {
   return taken;
 }
 
-/** What a reader of the previous release does at the end of the log. */
-async function previousReaderReaches(reader: Reader, position: Position): Promise<void> {
+/** What a reader of the previous release does at the end of the log. On Kafka its relay saves the groups' checkpoints so, too. */
+async function previousReaderReaches(reader: string, position: Position): Promise<void> {
   const anchor = await anchorAt(log.store, position);
   await log.pool.query(
     `INSERT INTO consumer_checkpoints AS c
@@ -102,7 +102,7 @@ async function previousReaderReaches(reader: Reader, position: Position): Promis
   );
 }
 
-const previousReaderReachesTheEnd = async (reader: Reader) =>
+const previousReaderReachesTheEnd = async (reader: string) =>
   previousReaderReaches(reader, await log.store.lastPosition());
 
 async function pay(): Promise<string> {
@@ -254,11 +254,66 @@ it('the relay that goes back after a restore still publishes what it has passed 
   const again = await pay();
   await previousReaderReachesTheEnd(relayGroup);
   await moveReaders(log, ['rail-executor', dispatcher], middle, 'kafka');
-  await log.pool.query(
-    "UPDATE consumer_checkpoints SET database_identity = 'of the lost database' WHERE consumer_group = $1",
-    [relayGroup],
-  );
+  await restoreTheDatabase();
   expect(await goBackToGroups(log.pool)).toBe(middle?.position);
   expect(await readToTheEnd(relayGroup)).toEqual([missed, again]);
   expect(await readCheckpoints(log.pool)).toHaveLength(3);
 });
+
+describe('the relay that goes back after a restore publishes again what the groups have not read of a kind by the database', () => {
+  let missed: string;
+  let published: string;
+
+  /** The previous release passes over a statement, and saves that the groups have read what it published. */
+  beforeEach(async () => {
+    await pay();
+    await readToTheEnd(relayGroup);
+    const { position } = await relayPlace(log.pool);
+    for (const group of consumerGroups) await stateOf('kafka').saveCheckpoint(group, position);
+    missed = await generateStatement();
+    await pay();
+    for (const reader of [relayGroup, ...consumerGroups]) await previousReaderReachesTheEnd(reader);
+    published = await pay();
+    expect(await readToTheEnd(relayGroup)).toEqual([missed, published]);
+    await restoreTheDatabase();
+  });
+
+  it('if they are behind the relay', async () => {
+    expect(await goBackToGroups(log.pool)).not.toBeNull();
+    expect(await readToTheEnd(relayGroup)).toEqual([missed, published]);
+  });
+
+  it('if they are where the relay is', async () => {
+    for (const group of consumerGroups) await previousReaderReachesTheEnd(group);
+    const last = await pay();
+    expect(await goBackToGroups(log.pool)).not.toBeNull();
+    expect(await readToTheEnd(relayGroup)).toEqual([missed, last]);
+  });
+
+  it('if only the previous release has read for them', async () => {
+    await log.pool.query('DELETE FROM consumer_checkpoints WHERE consumer_group = $1', [
+      dispatcher,
+    ]);
+    await previousReaderReachesTheEnd(dispatcher);
+    expect(await goBackToGroups(log.pool)).not.toBeNull();
+    expect(await readToTheEnd(relayGroup)).toEqual([missed, published]);
+  });
+
+  it('and nothing if they have read it', async () => {
+    const { position } = await relayPlace(log.pool);
+    await pay();
+    await readToTheEnd(relayGroup);
+    for (const group of consumerGroups) await stateOf('kafka').saveCheckpoint(group, position);
+    const last = await pay();
+    await goBackToGroups(log.pool);
+    expect(await readToTheEnd(relayGroup)).toEqual([expect.any(String), last]);
+  });
+});
+
+/** As the relay that is active next sees it. */
+async function restoreTheDatabase(): Promise<void> {
+  await log.pool.query(
+    "UPDATE consumer_checkpoints SET database_identity = 'of the lost database' WHERE consumer_group = $1",
+    [relayGroup],
+  );
+}

@@ -5,7 +5,7 @@
 import { type Anchor, beginning, type Position } from '@pis/event-store';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
-import { type KindsRead, kindsReadTo, type ReadPlace } from './passed-over.js';
+import { earliestRead, type KindsRead, kindsReadTo, type ReadPlace } from './passed-over.js';
 
 export interface ReaderCheckpoint {
   readonly reader: string;
@@ -191,16 +191,18 @@ export async function isRestoredSinceRelay(pool: pg.Pool, relay: string): Promis
 
 /**
  * After a restore or a failover of the database: makes the relay begin at the position of the group that was furthest behind by
- * this database, so that the groups get again what they have read since.
- * @returns the relay's new position, null if it did not change
+ * this database, so that the groups get again what they have read since. A process of an older release may have saved that position:
+ * then the relay begins earlier with the kinds of streams of which the groups have read less (passed-over.ts).
+ * @returns from where on the relay publishes again, null if it goes on where it was
  */
 export async function goBackAfterRestore(
   pool: pg.Pool,
   relay: string,
   groups: readonly string[],
+  laterPrefixesOf: (reader: string) => readonly string[],
 ): Promise<Position | null> {
   const begin = (await isRestoredSinceRelay(pool, relay))
-    ? await goBack(pool, relay, groups)
+    ? await goBack(pool, relay, groups, laterPrefixesOf)
     : null;
   // Last: if this process dies before, the next relay goes back.
   await pool.query(
@@ -216,6 +218,7 @@ async function goBack(
   pool: pg.Pool,
   relay: string,
   groups: readonly string[],
+  laterPrefixesOf: (reader: string) => readonly string[],
 ): Promise<Position | null> {
   const checkpoints = await readCheckpoints(pool);
   const placeOf = (group: string) => checkpoints.find(({ reader }) => reader === group);
@@ -225,8 +228,30 @@ async function goBack(
     (a?.position ?? beginning) < (b?.position ?? beginning) ? -1 : 1,
   );
   const begin = slowest?.position ?? beginning;
-  if (begin >= (placeOf(relay)?.position ?? beginning)) return null;
+  const { position, kindsRead } = await readPlace(pool, relay);
+  const least: Record<string, Position> = {};
+  for (const prefix of laterPrefixesOf(relay)) {
+    const followers = groups.filter((group) => laterPrefixesOf(group).includes(prefix));
+    const read = await Promise.all(followers.map((group) => readPlace(pool, group)));
+    least[prefix] = read
+      .map((place) => place.kindsRead[prefix] ?? beginning)
+      .reduce((a, b) => (a < b ? a : b), kindsRead[prefix] ?? beginning);
+  }
+  const isBefore = Object.entries(least).some(
+    ([prefix, read]) => read < (kindsRead[prefix] ?? beginning),
+  );
+  if (isBefore) await lowerKindsRead(pool, relay, least);
   // Backwards: what the relay has passed over before is still to be published.
-  await moveCheckpoint(pool, relay, slowest, 'kafka', []);
-  return begin;
+  if (begin < position) await moveCheckpoint(pool, relay, slowest, 'kafka', []);
+  if (isBefore) return earliestRead({ position: begin, kindsRead: least }, Object.keys(least));
+  return begin < position ? begin : null;
+}
+
+/** As `moveCheckpoint`: a process that continues from the former checkpoint saves nothing more. */
+async function lowerKindsRead(pool: pg.Pool, group: string, kindsRead: KindsRead): Promise<void> {
+  await pool.query(
+    `UPDATE consumer_checkpoints SET kinds_read = kinds_read || $2::jsonb, generation = generation + 1
+      WHERE consumer_group = $1`,
+    [group, JSON.stringify(kindsRead)],
+  );
 }
