@@ -111,18 +111,19 @@ export async function advanceCheckpoint(
  * Saves that a part of what was passed over is read, if the checkpoint is still at `at` and the part is still to be read: a
  * rebuild reads all kinds, and leaves the checkpoint where it is if nothing was appended. Inside a transaction it locks the row
  * as `advanceCheckpoint` does.
- * @returns false if another process has moved the checkpoint or read the kind: nothing is saved
+ * @returns false if another process has moved the checkpoint or read one of the kinds: nothing is saved
  */
-export async function saveKindRead(
+export async function saveKindsRead(
   client: pg.ClientBase,
   projection: string,
   at: Position,
-  { prefix, after, readTo }: Omit<PassedOver, 'events'>,
+  { prefixes, after, readTo }: Omit<PassedOver, 'events'>,
 ): Promise<boolean> {
   const { rowCount } = await client.query(
-    `UPDATE projection_checkpoints SET kinds_read = kinds_read || jsonb_build_object($3::text, $5::text)
-      WHERE name = $1 AND position = $2 AND coalesce(kinds_read->>$3, $6) = $4`,
-    [projection, at, prefix, after, readTo, beginning],
+    `UPDATE projection_checkpoints SET kinds_read = kinds_read || $3::jsonb
+      WHERE name = $1 AND position = $2
+        AND (SELECT bool_and(coalesce(kinds_read->>prefix, $6) = $5) FROM unnest($4::text[]) AS prefix)`,
+    [projection, at, JSON.stringify(kindsReadTo(readTo, prefixes)), prefixes, after, beginning],
   );
   return rowCount === 1;
 }

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { DomainEvent } from '@pis/domain';
 import { contactParty, ids } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, type RecordedEvent } from '@pis/event-store';
+import { countingStore, shortSightedStore } from '@pis/event-store/testing';
 import {
   createTestDatabase,
   openTestPool,
@@ -186,6 +187,30 @@ it('a checkpoint that a projector of the previous release has begun lacks no kin
   await previousReaderReachesTheEnd(directoryProjection);
   await run(directoryProjection);
   expect(await approvals()).toEqual([[approvalId, 'WAITING']]);
+});
+
+it('a checkpoint that lacks all kinds takes one query for each part of the log, and no more if it lacks one kind for longer', async () => {
+  const approvalIds: string[] = [];
+  const statementIds: string[] = [];
+  for (let n = 0; n < 4; n += 1) {
+    await queuePayment(store, at);
+    approvalIds.push(await requestApproval());
+    statementIds.push(await generateStatement());
+  }
+  await previousReaderReachesTheEnd(directoryProjection);
+  const [, , , , , sixth] = (await store.readLog({ after: '' })).events;
+  for (const approvalsRead of [undefined, sixth?.position]) {
+    await pool.query('TRUNCATE approvals, statements');
+    const kindsRead = JSON.stringify({ 'approval-': approvalsRead });
+    await pool.query('UPDATE projection_checkpoints SET kinds_read = $1', [kindsRead]);
+    const counted = countingStore(shortSightedStore(store));
+    const runner = await run(directoryProjection, counted);
+    await runner.stop();
+    expect(counted.counted().pages).toBe(12);
+    const missed = approvalIds.slice(approvalsRead === undefined ? 0 : 2);
+    expect((await approvals()).map(([id]) => id).sort()).toEqual(missed.sort());
+    expect((await idsIn('statements')).toSorted()).toEqual(statementIds.toSorted());
+  }
 });
 
 it('what was passed over is made up for again after another rollback', async () => {

@@ -27,14 +27,14 @@ export function kindsReadTo(position: Position, prefixes: readonly string[]): Ki
   return Object.fromEntries(prefixes.map((prefix) => [prefix, position]));
 }
 
-/** Events of one kind. */
+/** Events of kinds that were read equally far. */
 export interface PassedOver {
-  readonly prefix: string;
-  /** How far the kind was read before them. */
+  readonly prefixes: readonly string[];
+  /** How far the kinds were read before them. */
   readonly after: Position;
   /** In the order of the log. */
   readonly events: readonly RecordedEvent[];
-  /** How far it is read once they are handled. */
+  /** How far they are read once the events are handled. */
   readonly readTo: Position;
 }
 
@@ -49,6 +49,7 @@ export function earliestRead(
 
 /**
  * Reads the events up to the checkpoint that were passed over, in pages. Most readers have passed over nothing, and read nothing.
+ * Reads no part of the log twice: the kind that was read least comes first, and goes on together with the next one from its place.
  * @param prefixes of the kinds that not every release follows
  * @throws StoreUnavailable
  */
@@ -58,15 +59,19 @@ export async function* passedOver(
   prefixes: readonly string[],
   pageMax: number,
 ): AsyncGenerator<PassedOver, void, undefined> {
-  for (const prefix of prefixes)
-    for (let after = kindsRead[prefix] ?? beginning; after < position; ) {
-      const page = await store.readLog({ after, streamPrefixes: [prefix], pageMax });
-      // The checkpoint stands on an event, so the log is to reach it. A replica may lag behind.
-      if (page.position <= after)
-        throw new StoreUnavailable(`the log does not reach the checkpoint at ${position}`);
-      const readTo = page.position < position ? page.position : position;
-      const events = page.events.filter((event) => event.position <= position);
-      yield { prefix, after, events, readTo };
-      after = readTo;
-    }
+  const read = new Map(prefixes.map((prefix) => [prefix, kindsRead[prefix] ?? beginning]));
+  for (;;) {
+    const [after = position, next = position] = [...new Set(read.values())].toSorted();
+    if (after >= position) return;
+    const behind = prefixes.filter((prefix) => read.get(prefix) === after);
+    const end = next < position ? next : position;
+    const page = await store.readLog({ after, streamPrefixes: behind, pageMax });
+    // The checkpoint stands on an event, so the log is to reach it. A replica may lag behind.
+    if (page.position <= after)
+      throw new StoreUnavailable(`the log does not reach the checkpoint at ${position}`);
+    const readTo = page.position < end ? page.position : end;
+    const events = page.events.filter((event) => event.position <= end);
+    yield { prefixes: behind, after, events, readTo };
+    for (const prefix of behind) read.set(prefix, readTo);
+  }
 }

@@ -39,7 +39,7 @@ import {
   readCheckpoint,
   readReached,
   runnerLock,
-  saveKindRead,
+  saveKindsRead,
 } from './checkpoint.js';
 import { type PassedOver, passedOver } from './passed-over.js';
 import { type LocalProgress, register, unregister } from './projection-progress.js';
@@ -386,7 +386,7 @@ class PageWriter {
   makeUpFor(missed: PassedOver): Promise<boolean> {
     const { client, projection, saved } = this;
     return inTransaction(client, async () => {
-      if (!(await saveKindRead(client, projection.name, saved.position, missed))) return false;
+      if (!(await saveKindsRead(client, projection.name, saved.position, missed))) return false;
       await this.tables.write(missed.events);
       return true;
     });
