@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { webhookEndpoints } from '@pis/domain';
 import { memoryEventStore, repository, StreamStates, systemContext } from '@pis/event-store';
-import { testKeyring } from '@pis/keyring/testing';
+import { memoryDataKeyTable, testKeyring } from '@pis/keyring/testing';
 import { WebhookEndpointDirectory } from './webhook-endpoint-directory.js';
 
 const by = systemContext('test');
@@ -21,9 +21,19 @@ const earlier = {
 
 function setUp() {
   const store = memoryEventStore();
+  const table = memoryDataKeyTable();
+  /** Of the data keys that were made. */
+  const owners: string[] = [];
+  const noted: typeof table = {
+    ...table,
+    createMissing(keys) {
+      owners.push(...keys.map(({ owner }) => owner));
+      return table.createMissing(keys);
+    },
+  };
   const directory = new WebhookEndpointDirectory({
     store,
-    keyring: testKeyring(),
+    keyring: testKeyring(7, noted),
     ownWrites: { note: () => undefined },
     states: new StreamStates(),
     urls: { allowedNetworks: [] },
@@ -44,7 +54,7 @@ function setUp() {
     await repository(store, earlier).execute(organizationId, command, by);
     return data;
   };
-  return { directory, readEarlier, createEarlier };
+  return { directory, readEarlier, createEarlier, owners };
 }
 
 describe('webhook secrets in their present form', () => {
@@ -70,4 +80,16 @@ describe('webhook secrets in their present form', () => {
       previousSecret: { sealedSecret },
     });
   });
+});
+
+it('a refused endpoint and a refused rotation leave no data key, which would be kept for good', async () => {
+  const { directory, owners } = setUp();
+  const create = () => directory.create(organizationId, input, by);
+  for (let endpoint = 1; endpoint <= 5; endpoint += 1)
+    expect(await create()).toMatchObject({ secret: expect.any(String) as string });
+  expect(owners).toHaveLength(5);
+  expect(await create()).toEqual({ refused: 'SUBSCRIPTION_LIMIT_EXCEEDED' });
+  const rotated = directory.rotateSecret(organizationId, randomUUID(), { overlapHours: 1 }, by);
+  expect(await rotated).toEqual({ refused: 'WEBHOOK_ENDPOINT_NOT_FOUND' });
+  expect(owners).toHaveLength(5);
 });

@@ -13,6 +13,7 @@ import {
   type WebhookRotateRequest,
 } from '@pis/contracts';
 import {
+  isRefusal,
   type Refusal,
   type WebhookEndpoint,
   type WebhookEndpointChanges,
@@ -79,11 +80,11 @@ export class WebhookEndpointDirectory {
     if (!validated.ok || problems.length > 0) return invalidRequest(problems);
     const { url, subscribedEvents, label } = validated.value;
     const endpointId = randomUUID();
-    const { secret, sealedSecret } = await this.createSecret(endpointId);
-    const data = { organizationId, endpointId, url, subscribedEvents, label, sealedSecret };
-    const command = { type: 'CreateWebhookEndpoint', at: now(), data } as const;
-    const endpoint = await this.execute(organizationId, command, context);
-    return 'refused' in endpoint ? endpoint : { endpoint, secret };
+    return this.withSecret(organizationId, endpointId, context, (sealedSecret) => ({
+      type: 'CreateWebhookEndpoint',
+      at: now(),
+      data: { organizationId, endpointId, url, subscribedEvents, label, sealedSecret },
+    }));
   }
 
   /**
@@ -112,11 +113,11 @@ export class WebhookEndpointDirectory {
     { overlapHours }: WebhookRotateRequest,
     context: CommandContext,
   ): Promise<EndpointWithSecret | WebhookEndpointRefusal> {
-    const { secret, sealedSecret } = await this.createSecret(endpointId);
-    const data = { organizationId, endpointId, sealedSecret, overlapHours };
-    const command = { type: 'RotateWebhookEndpointSecret', at: now(), data } as const;
-    const endpoint = await this.execute(organizationId, command, context);
-    return 'refused' in endpoint ? endpoint : { endpoint, secret };
+    return this.withSecret(organizationId, endpointId, context, (sealedSecret) => ({
+      type: 'RotateWebhookEndpointSecret',
+      at: now(),
+      data: { organizationId, endpointId, sealedSecret, overlapHours },
+    }));
   }
 
   /** @throws StoreUnavailable */
@@ -145,12 +146,23 @@ export class WebhookEndpointDirectory {
     return endpointIn(result.state.endpoints, command.data.endpointId);
   }
 
-  private async createSecret(
+  /**
+   * Executes a command with a new secret. Sealing makes a data key for the endpoint, which is kept for good: so a command
+   * that will be refused is refused before.
+   */
+  private async withSecret(
+    organizationId: string,
     endpointId: string,
-  ): Promise<{ secret: string; sealedSecret: string }> {
+    context: CommandContext,
+    commandWith: (sealedSecret: string) => WebhookEndpointsCommand,
+  ): Promise<EndpointWithSecret | WebhookEndpointRefusal> {
+    const { state } = await this.endpoints.load(organizationId);
+    const decision = webhookEndpoints.decide(commandWith(''), state);
+    if (isRefusal(decision)) return decision;
     const secret = createSecret();
-    const owner = ownerOf.webhookEndpoint(endpointId);
-    return { secret, sealedSecret: await this.keyring.seal(owner, secret) };
+    const sealed = await this.keyring.seal(ownerOf.webhookEndpoint(endpointId), secret);
+    const endpoint = await this.execute(organizationId, commandWith(sealed), context);
+    return 'refused' in endpoint ? endpoint : { endpoint, secret };
   }
 
   /** The problems of schema and URL together, so that a client gets all of them at once. */
