@@ -1,5 +1,6 @@
 /** What reads of webhooks may cost: no user may take the connections of the dashboard from the other organizations. */
 import { randomUUID } from 'node:crypto';
+import { digestOfApiKey } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { type Board, type BoardReply, startBoard } from './testing/board.js';
@@ -105,3 +106,45 @@ it.each([
   },
   limitMs,
 );
+
+it(
+  'searches the log for one unlisted API key of an organization at a time, and others and listed keys do not wait',
+  async () => {
+    const listed = await listedKey();
+    const revoke = (apiKeyId: string) =>
+      board.call(`/api-keys/${apiKeyId}/revoke`, { method: 'POST', cookie });
+    const { store } = board;
+    const { readLog } = store;
+    const held: (() => void)[] = [];
+    store.readLog = async (...given) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      return readLog.call(store, ...given);
+    };
+    const asked = Array.from({ length: requests }, () => revoke(randomUUID()));
+    try {
+      await until(() => held.length >= 1, { timeoutMs: limitMs });
+      for (let calls = 0; calls < requests; calls += 1)
+        dataOf(await board.call('/webhooks', { cookie: other }));
+      expect((await revoke(listed)).status).toBe(200);
+      expect(held).toHaveLength(1);
+    } finally {
+      store.readLog = readLog;
+      for (const release of held) release();
+    }
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(404);
+  },
+  limitMs,
+);
+
+/** The ID of an API key of the organization that is in the list. */
+async function listedKey(): Promise<string> {
+  const body = { type: 'read_only' };
+  const created = await board.call('/api-keys', { method: 'POST', cookie, body });
+  const { apiKeyId, apiKey } = dataOf<{ apiKeyId: string; apiKey: string }>(created);
+  await board.pool.query(
+    `INSERT INTO api_keys (api_key_id, organization_id, digest, key_type, environment, created_at, revision)
+     VALUES ($1, $2, $3, 'read_only', 'sandbox', now(), 0)`,
+    [apiKeyId, organizationId, digestOfApiKey(apiKey)],
+  );
+  return apiKeyId;
+}

@@ -13,12 +13,14 @@ const pageMax = 500;
  * projector nor for a stream that is held back. The list is not trusted: whoever changed a row could turn the
  * revocation of a stolen key to another key.
  * @param apiKeyId UUID
- * @throws StoreUnavailable
+ * @param inTurn runs the search of the log, which may take long
+ * @throws StoreUnavailable, and what `inTurn` throws
  */
 export async function findApiKeyDigest(
   pool: pg.Pool,
   store: EventStore,
   apiKeyId: string,
+  inTurn: (search: () => Promise<string | null>) => Promise<string | null> = (search) => search(),
 ): Promise<string | null> {
   // Read before the list, so that a key that is listed between the two reads is found in the log.
   const listedTo = await orUnavailable(() => readCheckpoint(pool, 'directory'));
@@ -28,10 +30,13 @@ export async function findApiKeyDigest(
   const [listed] = rows;
   if (listed !== undefined && (await isDigestOf(store, listed.digest, apiKeyId)))
     return listed.digest;
-  for (const from of [listedTo, beginning])
-    for await (const { type, data } of apiKeyEvents(store, from))
-      if (type === 'ApiKeyCreated' && data['apiKeyId'] === apiKeyId) return String(data['digest']);
-  return null;
+  return inTurn(async () => {
+    for (const from of [listedTo, beginning])
+      for await (const { type, data } of apiKeyEvents(store, from))
+        if (type === 'ApiKeyCreated' && data['apiKeyId'] === apiKeyId)
+          return String(data['digest']);
+    return null;
+  });
 }
 
 async function isDigestOf(store: EventStore, digest: string, apiKeyId: string): Promise<boolean> {

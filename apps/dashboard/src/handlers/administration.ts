@@ -3,7 +3,7 @@ import { createApiKey, revokeApiKey } from '@pis/commands';
 import { problem } from '@pis/contracts';
 import { apiKey as apiKeys, type Environment } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
-import { ApiError, invalid, notFound, type OwnWrites } from '@pis/http-api';
+import { ApiError, invalid, notFound, type OwnWrites, Turns } from '@pis/http-api';
 import { type DirectoryQuery, findApiKeyDigest } from '@pis/read-models';
 import type { UserChangeRefusal, UserCreationRefusal, Users } from '@pis/users';
 import type pg from 'pg';
@@ -21,6 +21,12 @@ export interface AdministrationServices {
   readonly changes: ChangeLimit;
 }
 
+/**
+ * Of an organization: an ID that no listed key has is searched in the whole log, and the other organizations need the
+ * connections. Keys that are listed do not wait.
+ */
+const searchTurns = { atOnceMax: 1, sizeMax: 20 } as const;
+
 export function administrationHandlers(
   services: AdministrationServices,
 ): Handlers<keyof typeof administrationOperations> {
@@ -29,6 +35,7 @@ export function administrationHandlers(
 
 function keyHandlers(services: AdministrationServices) {
   const { store, pool, query, ownWrites, environment, changes } = services;
+  const searches = new Turns(searchTurns);
   /** The next list shows what was just written. */
   const written = async (organizationId: string) =>
     ownWrites.note('directory', organizationId, await store.lastPosition());
@@ -51,7 +58,9 @@ function keyHandlers(services: AdministrationServices) {
       return created;
     },
     async revokeApiKey({ organizationId, ids, by }) {
-      const digest = await findApiKeyDigest(pool, store, ids.apiKeyId);
+      const digest = await findApiKeyDigest(pool, store, ids.apiKeyId, (search) =>
+        searches.take(organizationId, search),
+      );
       const { state } =
         digest === null ? { state: null } : await repository(store, apiKeys).load(digest);
       if (digest === null || state?.organizationId !== organizationId) throw notFound('API key');
