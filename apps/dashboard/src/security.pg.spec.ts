@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createLogger } from '@pis/service-kit';
 import { type UserRole, userRoles } from '@pis/domain';
 import { mayCall, operations } from './operations.js';
@@ -225,6 +226,30 @@ describe('with limits', () => {
     const again = await limited.signedIn(viewer);
     const signOut = { method: 'POST', cookie: again } as const;
     expect((await limited.call('/sign-out', signOut)).status).toBe(200);
+  }, 60_000);
+
+  it('showings of links count with the recorded actions of a user: each leaves a row for good', async () => {
+    const operator = await limited.newUser('operator');
+    const { organizationId, userId } = operator;
+    const cookie = await limited.signedIn(operator);
+    const body = {
+      ...{ idempotencyKey: randomUUID(), paymentAmount: 100, direction: 'INBOUND' },
+      originatorId: await limited.newOriginator(organizationId),
+      recipient: { entityType: 'BUSINESS', companyName: 'Payer LLC' },
+    };
+    const created = await limited.call('/payments', { method: 'POST', cookie, body });
+    const { paymentId } = created.body.data as { paymentId: string };
+    const show = () => limited.call(`/payments/${paymentId}/link`, { method: 'POST', cookie });
+    const actions = limited.app.get(RecordedActions);
+    for (let action = 1; action < recordedActionsPerHourMax; action += 1)
+      actions.takeAction(userId);
+    expect((await show()).status).toBe(200);
+    expect((await show()).status).toBe(429);
+    const { rowCount } = await limited.pool.query(
+      "SELECT FROM payment_link_accesses WHERE payment_id = $1 AND kind = 'show'",
+      [paymentId],
+    );
+    expect(rowCount).toBe(1);
   }, 60_000);
 
   it('sign-ins of a user are limited without an event, and those of others are not', async () => {

@@ -41,6 +41,7 @@ import type {
   SimulationView,
 } from '../operations/payments.js';
 import { qrCodeOf } from '../qr-code.js';
+import type { RecordedActions } from '../recorded-actions.js';
 import { type Handlers, Paged } from '../routes.js';
 import { emailsOfActors, userActor } from './actors.js';
 
@@ -49,6 +50,7 @@ export interface PaymentServices {
   readonly pool: pg.Pool;
   readonly environment: Environment;
   readonly users: Users;
+  readonly actions: RecordedActions;
   readonly links: PaymentLinks;
   readonly approvals: PaymentApprovals;
   readonly simulation: PaymentSimulation;
@@ -70,7 +72,7 @@ const filesMax = 50;
 export function paymentHandlers(
   services: PaymentServices,
 ): Handlers<keyof typeof paymentOperations> {
-  const { links, approvals, simulation, query, cursors, ownWrites } = services;
+  const { actions, links, approvals, simulation, query, cursors, ownWrites } = services;
   const turns = new Turns(listTurns);
   const pages = new Turns(pageTurns);
   return {
@@ -103,6 +105,8 @@ export function paymentHandlers(
       paymentView(granted(await links.cancel(organizationId, ids.paymentId, by))),
 
     async showLink({ organizationId, user, ids, request }) {
+      // Each showing leaves a row, which is kept for good.
+      actions.takeAction(user.userId);
       const shown = granted(await links.show(organizationId, ids.paymentId, user));
       const url = baseOf(services, request) + shown.url;
       return { url, qrCode: await qrCodeOf(url) };
