@@ -139,6 +139,34 @@ describe('an acknowledgement', () => {
     expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
   });
 
+  it.each(['accepted', 'returned'] as const)(
+    'that rejects a file with an entry that the bank has %s proves nothing about the others',
+    async (taken) => {
+      world.desk.answersAtOnce = false;
+      const [known, other] = [await world.submit('4321'), await world.submit('4321')];
+      await world.bank.rounds.outbound();
+      const { name, sha256 } = world.desk.upload();
+      const traceNumber = await world.traceOf(known);
+      if (taken === 'accepted') {
+        const entries = [{ traceNumber, status: 'accepted', code: null, message: null }] as const;
+        world.desk.postAck({ name, sha256, status: 'update', entries });
+      } else {
+        await world.desk.answer();
+        world.desk.inbox.clear();
+        await world.desk.postReturns([traceNumber], 'R01');
+      }
+      await world.bank.rounds.inbound();
+      world.desk.postAck({ name, sha256, status: 'rejected', code: 'OTHER' });
+      await world.bank.rounds.inbound();
+      expect(await world.feed()).toMatchObject([
+        { type: taken === 'accepted' ? 'confirmed' : 'returned', reference: known.reference },
+        { type: 'unreadable', reference: `ACH file ${name}` },
+      ]);
+      expect(await world.bank.submit(other)).toMatchObject({ outcome: 'pending' });
+      expect(await world.bank.void(other.reference)).toEqual({ outcome: 'received' });
+    },
+  );
+
   it('that rejects an entry of a file which may have come twice proves nothing until copies are recognized', async () => {
     world.desk.answersAtOnce = false;
     const [refused, taken] = [await world.submit('4321'), await world.submit('4321')];

@@ -38,7 +38,7 @@ export async function applyAck(
       return applyDuplicate(client, bank, file, ack);
     case 'rejected':
       if (file.status === 'acknowledged') return [aboutFile];
-      if (mayHaveACopy(file, ack)) {
+      if (mayHaveACopy(file, ack) || (await hasTaken(client, file))) {
         await doubtRejection(client, file.id);
         return [aboutFile];
       }
@@ -62,6 +62,16 @@ function mayHaveACopy(
   { code }: AckFile,
 ): boolean {
   return status !== 'rejected' && (attempts > 1 || isDuplicateCode(code));
+}
+
+/** Whether the bank has accepted or returned an entry of the file. Then its rejection of the whole file is not true of all. */
+async function hasTaken(client: pg.ClientBase, { id, status }: KnownFile): Promise<boolean> {
+  if (status === 'rejected') return false;
+  const { rowCount } = await client.query(
+    "SELECT 1 FROM ach_entries WHERE file_id = $1 AND status IN ('accepted', 'returned') LIMIT 1",
+    [id],
+  );
+  return rowCount !== 0;
 }
 
 /** No further copy goes out. The file is overdue: staff are alerted, the next one goes. The bank is asked. */
