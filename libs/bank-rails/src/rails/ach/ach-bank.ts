@@ -175,7 +175,7 @@ class NachaBank implements AchBank {
     const shared = { ...options, ...limits, bank: name, clock };
     const onReports = () => this.reported();
     this.outbound = new AchOutbound({
-      ...{ bank: name, pool, archive, transport, log, onReports },
+      ...{ bank: name, pool, archive, transport, log, clock, onReports },
       builder: new AchFileBuilder(shared),
       uploadTakeoverMs: limits.uploadTakeoverMs,
       ackOverdueMs: identity.acknowledgementMinutes * 60_000,

@@ -13,6 +13,7 @@ import type { RailRejection } from '../../bank-connection.js';
 import { easternTime } from '../../calendar/eastern-time.js';
 import { isPausedSql } from '../../connections/connection-pauses.js';
 import type { ArchiveSegment, FileArchive } from '../../connections/file-archive.js';
+import { stopwatch } from '../../stopwatch.js';
 import { type AchReport, appendReports } from './ach-feed.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
 import { type AchReceiver, batchTermsOf, entryOrBatchProblem, nachaEntryOf } from './ach-entry.js';
@@ -53,6 +54,8 @@ export interface RecordedFile {
   readonly id: string;
   readonly name: string;
   readonly bytes: Uint8Array;
+  /** Counts the milliseconds since before this process got the right to upload it. */
+  readonly sinceMs: () => number;
 }
 
 interface WaitingRow {
@@ -224,6 +227,7 @@ export class AchFileBuilder {
     number: number,
   ): Promise<RecordedFile> {
     const { bank, archive, identity, clock, uploadTakeoverMs } = this.options;
+    const sinceMs = stopwatch(clock);
     // What does not fit into this file waits for the next one.
     const [batches = []] = groupIntoFiles(items, {
       recordsMax: Math.min(recordsPerEntryMax * identity.limits.entriesPerFileMax, batchRecordsMax),
@@ -276,7 +280,7 @@ export class AchFileBuilder {
     });
     if (moved.rowCount !== filed.length)
       throw new Error(`${filed.length} entries are in ${name}, but ${moved.rowCount} were waiting`);
-    return { id, name, bytes };
+    return { id, name, bytes, sinceMs };
   }
 }
 

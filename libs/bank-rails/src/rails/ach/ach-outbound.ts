@@ -11,6 +11,7 @@ import { BankRefused } from '../../bank-connection.js';
 import { isPausedSql } from '../../connections/connection-pauses.js';
 import { ArchiveAltered, ArchiveErased, type FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
+import { stopwatch } from '../../stopwatch.js';
 import { isGivenUpInPartSql } from './ach-by-hand.js';
 import { appendReports, unmatchedFile } from './ach-feed.js';
 import { type AchFileBuilder, type RecordedFile, sha256Of } from './ach-file-builder.js';
@@ -26,6 +27,8 @@ export interface AchOutboundOptions {
   /** The next file does not wait any longer than this for the acknowledgement of one. */
   readonly ackOverdueMs: number;
   readonly uploadTakeoverMs: number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
   /** Called when the feed has grown. */
   readonly onReports: () => void;
 }
@@ -52,6 +55,11 @@ interface OpenFile {
 /** Files of one round. More wait for the next one. */
 const filesPerRoundMax = 20;
 const uploadRetryMaxMs = 60_000;
+/**
+ * An upload does not begin later than this after the process got the right to it. By then another process may have sent the
+ * file, or staff may have given it up, after a failover of the database, too.
+ */
+const uploadBeginMaxMs = 60_000;
 /** So that a slow renewal comes in time. */
 const renewalsPerTakeover = 4;
 const renewalMinMs = 20;
@@ -125,7 +133,8 @@ export class AchOutbound {
 
   /** The one that recorded the file did not upload it in time. @returns milliseconds until the next try */
   private async uploadAgain(open: OpenFile): Promise<number> {
-    const { pool, archive, uploadTakeoverMs } = this.options;
+    const { pool, archive, uploadTakeoverMs, clock } = this.options;
+    const sinceMs = stopwatch(clock);
     const { rows } = await pool.query<{ upload_attempts: number; is_given_up_in_part: boolean }>(
       `UPDATE ach_files f SET upload_attempts = upload_attempts + 1,
          upload_due_at = clock_timestamp() + $2 * interval '1 millisecond'
@@ -152,14 +161,20 @@ export class AchOutbound {
       await this.giveUp(open, new Error('the archive has other bytes'));
       return 0;
     }
-    return this.upload({ ...open, bytes }, rows[0].upload_attempts);
+    return this.upload({ ...open, bytes, sinceMs }, rows[0].upload_attempts);
   }
 
   /** @returns milliseconds until the next try, 0 when it was uploaded */
-  private async upload({ id, name, bytes }: RecordedFile, attempts: number): Promise<number> {
+  private async upload(file: RecordedFile, attempts: number): Promise<number> {
     const { pool, log, ackOverdueMs } = this.options;
+    const { id, name, sinceMs } = file;
+    // This process was stopped. Nothing is waited for between this look and the upload.
+    if (sinceMs() > uploadBeginMaxMs) {
+      log.warn({ file: name }, 'an ACH file is not sent by a process that was stopped meanwhile');
+      return lookAgainMinMs;
+    }
     try {
-      await this.put({ id, name, bytes }, attempts);
+      await this.put(file, attempts);
       this.isFailing = false;
     } catch (error) {
       this.isFailing = true;

@@ -258,3 +258,19 @@ describe('a prenote', () => {
     expect(await world.count('ach_prenotes')).toBe(2);
   });
 });
+
+it('a file is not sent by a process that has stopped for long since it recorded it, but by another one', async () => {
+  await world.submit('4321');
+  // It stops once the file is committed, and goes on when the upload may have been given up.
+  const stops = {
+    info: () => void (aheadMs = hourMs),
+    warn: () => undefined,
+    error: () => undefined,
+  };
+  const stopped = world.open({ clock: () => Date.now() + aheadMs, log: stops });
+  expect(await stopped.rounds.outbound()).toBeGreaterThan(0);
+  expect(world.desk.uploads).toEqual([]);
+  await world.settle();
+  await stopped.rounds.outbound();
+  expect(world.desk.uploads).toHaveLength(1);
+});
