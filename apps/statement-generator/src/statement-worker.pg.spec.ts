@@ -1,7 +1,13 @@
 /** The job as the process runs it: what it makes, whom it tells, and what a process that dies leaves to the next one. */
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { type DocumentStore, postgresDocuments, statementKey } from '@pis/documents';
+import {
+  type DocumentStore,
+  DocumentStoreRefused,
+  DocumentStoreUnavailable,
+  postgresDocuments,
+  statementKey,
+} from '@pis/documents';
 import { operatorNotice, type Statement, statement } from '@pis/domain';
 import { type EventStore, memoryEventStore, repository } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
@@ -169,6 +175,56 @@ it('tells operators once of a statement that fails, and generates it later', asy
   expect(await noticesOf(first)).toEqual([]);
   await process().round();
   for (const originatorId of both) await expectWhole(originatorId);
+});
+
+describe('while the store of documents fails', () => {
+  const others = Array.from({ length: 4 }, () => randomUUID());
+  beforeEach(async () => {
+    for (const originatorId of others)
+      await pastLog.addOriginator(
+        store,
+        { organizationId, originatorId },
+        '2026-10-03T00:00:00.000Z',
+      );
+  });
+
+  it.each([
+    ['is away', new DocumentStoreUnavailable('no connection')],
+    ['refuses', new DocumentStoreRefused('403 AccessDenied')],
+  ])(
+    'and %s, a round ends after three statements, and the next one makes them all',
+    async (_, error) => {
+      let writes = 0;
+      const failing: DocumentStore = {
+        read: documents.read.bind(documents),
+        remove: documents.remove.bind(documents),
+        write: () => {
+          writes += 1;
+          return Promise.reject(error);
+        },
+      };
+      const away = process({ documents: failing });
+      await away.round();
+      expect([writes, await away.made()]).toEqual([3, { generated: 0, failed: 3 }]);
+      const back = process();
+      await back.round();
+      expect(await back.made()).toEqual({ generated: 6, failed: 0 });
+    },
+  );
+
+  it('for one statement, it holds up no other', async () => {
+    const failing: DocumentStore = {
+      read: documents.read.bind(documents),
+      remove: documents.remove.bind(documents),
+      write: (key, owner, bytes) =>
+        key.includes(second)
+          ? Promise.reject(new DocumentStoreUnavailable('no answer'))
+          : documents.write(key, owner, bytes),
+    };
+    const { made, round } = process({ documents: failing });
+    await round();
+    expect(await made()).toEqual({ generated: 5, failed: 1 });
+  });
 });
 
 it('tells operators what a statement waits for', async () => {

@@ -1,8 +1,10 @@
 /**
  * The monthly job: for each organization the months that have ended in its time zone and are not done yet, originator
  * by originator. One process at a time does it. A failure of one statement holds up no other: it is told, and tried
- * again in the next round.
+ * again in the next round. While the store of documents fails, a round ends after a few statements: each would wait for
+ * its time limit, and operators would be told of each.
  */
+import { DocumentStoreRefused, DocumentStoreUnavailable } from '@pis/documents';
 import { compareMonths, lastEndedMonth, type Month, monthAfter, monthAt } from '@pis/domain';
 import { type Anchor, anchorAt, hasAnchor, StoreUnavailable } from '@pis/event-store';
 import { asSingleton } from '@pis/postgres';
@@ -35,6 +37,8 @@ export interface JobResult {
 }
 
 const lock = { key: 491_730_521 } as const;
+/** Statements in a row that the store of documents has not taken. Then it will take no other. */
+const refusedInARowMax = 3;
 /** Originators read at a time. */
 const pageMax = 100;
 const lowestId = '00000000-0000-0000-0000-000000000000';
@@ -70,17 +74,30 @@ export async function generateDueStatements(context: JobContext): Promise<JobRes
     const unlisted = await heldUnlistedOriginators({ pool, store });
     for (const held of unlisted)
       context.onProblem(new StatementPostponed(heldText(held, 'directory')));
-    const result = { generated: 0, failed: 0 };
+    const round: Round = { generated: 0, failed: 0, refusedInARow: 0 };
     for (const organization of due) {
       const last = lastMonth(context, organization);
       const own = { ...context, session, signal };
-      const isWhole = await organizationMonths(own, organization, last, result);
-      if (signal.aborted) break;
+      const isWhole = await organizationMonths(own, organization, last, round);
+      if (signal.aborted || isOver(round)) break;
       if (isWhole && !unlisted.some((held) => mayBeOf(held, organization)))
         await noteDone(context, organization, last);
     }
-    return result;
+    const { generated, failed } = round;
+    return { generated, failed };
   });
+}
+
+/** What a round has done. */
+interface Round {
+  generated: number;
+  failed: number;
+  /** By the store of documents. */
+  refusedInARow: number;
+}
+
+function isOver({ refusedInARow }: Round): boolean {
+  return refusedInARow >= refusedInARowMax;
 }
 
 function mayBeOf({ owner }: HeldStream, { organization_id: id }: OrganizationRow): boolean {
@@ -125,7 +142,7 @@ async function organizationMonths(
   context: JobContext,
   organization: OrganizationRow,
   last: Month,
-  result: { generated: number; failed: number },
+  round: Round,
 ): Promise<boolean> {
   const { organization_id: organizationId, time_zone: zone } = organization;
   const done = doneOf(organization);
@@ -138,9 +155,9 @@ async function organizationMonths(
     const open = done === null ? created : monthAfter(done);
     let month = compareMonths(open, created) < 0 ? created : open;
     for (; compareMonths(month, last) <= 0; month = monthAfter(month)) {
-      if (context.signal.aborted) return false;
+      if (context.signal.aborted || isOver(round)) return false;
       // Later months would begin with this one again.
-      if (!(await isStated(context, { organizationId, originatorId, ...month }, result))) {
+      if (!(await isStated(context, { organizationId, originatorId, ...month }, round))) {
         isWhole = false;
         break;
       }
@@ -152,12 +169,15 @@ async function organizationMonths(
 async function isStated(
   context: JobContext,
   subject: Omit<FailedStatement, 'error'>,
-  result: { generated: number; failed: number },
+  round: Round,
 ): Promise<boolean> {
   try {
     const made = await generateStatement(context, subject);
     if (!('refused' in made)) {
-      if (made.isNew) result.generated += 1;
+      if (made.isNew) {
+        round.generated += 1;
+        round.refusedInARow = 0;
+      }
       return true;
     }
     if (made.refused === 'ORIGINATOR_NOT_FOUND')
@@ -168,7 +188,9 @@ async function isStated(
     if (context.signal.aborted) return false;
     // Nothing can be done for the others either.
     if (error instanceof StoreUnavailable) throw error;
-    result.failed += 1;
+    round.failed += 1;
+    if (error instanceof DocumentStoreUnavailable || error instanceof DocumentStoreRefused)
+      round.refusedInARow += 1;
     try {
       await context.onFailed({ ...subject, error });
     } catch (untold) {
