@@ -1,6 +1,6 @@
 /** What the bank reports beside confirmations and returns: why it rejects, what it corrects, what it holds. */
 import { BankRefused, type RailRejection } from '@pis/bank-rails';
-import { contact, type ContactRecord, hasActiveAccount } from '@pis/domain';
+import { contact, type ContactRecord, correctionsMax, hasActiveAccount } from '@pis/domain';
 import { contactExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { ownerOf, sealBankAccount } from '@pis/keyring';
@@ -204,6 +204,23 @@ it('a notification of change without its data does not hold up the next notifica
   expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
   expect(await world.payment(paymentId)).toMatchObject({ corrections: [] });
   // Kept for staff: only the bank knows what it meant.
+  expect(await world.count('rail_notifications')).toBe(1);
+});
+
+it('more notifications of change than a payment can have do not hold up its return', async () => {
+  const { paymentId, reference } = await claimed('0401');
+  // Each is sealed anew, so those that a bank repeats in its files are told apart.
+  const corrections = Array.from({ length: correctionsMax + 1 }, (_, index) => ({
+    ...({ type: 'corrected', reference } as const),
+    correction: { changeCode: 'C01', corrected: `v2.sealed-${index}` },
+  }));
+  const reports = [
+    ...corrections,
+    { type: 'returned', reference, returnReasonCode: 'R02' } as const,
+  ];
+  await world.executor({ bank: reporting(world.bank, reports) }).feedRound();
+  expect(await world.payment(paymentId)).toMatchObject({ status: 'RETURNED' });
+  // Kept for staff.
   expect(await world.count('rail_notifications')).toBe(1);
 });
 

@@ -24,10 +24,12 @@ import {
   actsFrom,
   canComeBack,
   canComeBackLater,
+  correctionsMax,
   finalStatuses,
   laterReturnsMax,
   type Payment,
   type PaymentCommand,
+  type PaymentCorrection,
   type PaymentReturn,
   type PaymentStatus,
   transferAmountMinor,
@@ -213,6 +215,9 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
     case 'corrected':
       if (correction === null) throw new Unfit('a correction without the corrected data', true);
       if (!corrects.includes(status)) break;
+      // A bank that repeats one in each of its files must not keep the payment's return from being recorded.
+      if (payment.corrections.length >= correctionsMax && !isNoted(correction, payment))
+        throw new Unfit(`more than ${correctionsMax} corrections`, true);
       return [{ type: 'CorrectPayment', at, data: correction }];
     case 'held':
       // Only the deadline goes. A later status says more.
@@ -303,6 +308,10 @@ function isLaterReturn(
   { laterReturns }: Payment,
 ): boolean {
   return laterReturns.some((later) => later.returnReference === returnReference);
+}
+
+function isNoted({ corrected }: PaymentCorrection, { corrections }: Payment): boolean {
+  return corrections.some((known) => known.corrected === corrected);
 }
 
 /** Nothing more is asked of the bank. */
