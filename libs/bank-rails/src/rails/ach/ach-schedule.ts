@@ -2,7 +2,12 @@
 import type { AchService } from '@pis/domain';
 import { bankingDayAfter } from '../../calendar/banking-days.js';
 import { easternTime, instantOf } from '../../calendar/eastern-time.js';
-import { achWindow, type BankCutoffs, defaultCutoffs } from '../../calendar/rail-hours.js';
+import {
+  achWindow,
+  type BankCutoffs,
+  defaultCutoffs,
+  type RailWindow,
+} from '../../calendar/rail-hours.js';
 
 /** All times are milliseconds since the epoch. */
 export interface AchSchedule {
@@ -25,7 +30,7 @@ export interface AchSettlement {
 export function cutoffSchedule(cutoffs: BankCutoffs, leadMs: number): AchSchedule {
   return {
     buildAt: (service, submittedAtMs) =>
-      achWindow(submittedAtMs + leadMs, service, cutoffs).cutoffAt - leadMs,
+      windowOf(service, submittedAtMs + leadMs, cutoffs).cutoffAt - leadMs,
     settlement: (service, builtAtMs) => settlementAt(service, builtAtMs, cutoffs),
     liveFrom: (sentAtMs) => {
       const { effectiveDate } = settlementAt('standard', sentAtMs, cutoffs);
@@ -51,7 +56,17 @@ const prenoteBankingDays = 3;
 const sandboxPrenoteMs = 3_000;
 
 function settlementAt(service: AchService, atMs: number, cutoffs: BankCutoffs): AchSettlement {
-  const { settlementDate, settlementAt } = achWindow(atMs, service, cutoffs);
-  const sameDayAt = service === 'same_day' ? easternTime(settlementAt).time.slice(0, 5) : null;
+  const { settlementDate, settlementAt } = windowOf(service, atMs, cutoffs);
+  const isSameDay = service === 'same_day' && hasSameDay(cutoffs);
+  const sameDayAt = isSameDay ? easternTime(settlementAt).time.slice(0, 5) : null;
   return { effectiveDate: settlementDate, sameDayAt };
+}
+
+/** The bank may have taken same-day entries when a payment was created, and take none any more. */
+function windowOf(service: AchService, atMs: number, cutoffs: BankCutoffs): RailWindow {
+  return achWindow(atMs, hasSameDay(cutoffs) ? service : 'standard', cutoffs);
+}
+
+function hasSameDay({ sameDay }: BankCutoffs): boolean {
+  return sameDay.length > 0;
 }
