@@ -69,6 +69,28 @@ it('all bad variables are reported at once', () => {
   );
 });
 
+it('a message says in plain words what a variable must be', () => {
+  expect(
+    problemsOf({
+      PORT: '70000',
+      PIS_DATABASE_POOL: '3',
+      LOG_LEVEL: 'loud',
+      PIS_TRUSTED_PROXIES: '10.0.0.1',
+      DATABASE_URL: 'postgres://pis:s3cret/@127.0.0.1:5432/pis',
+      PIS_WEBHOOK_ALLOWED_NETWORKS: 'localhost',
+      PIS_WEBHOOK_EGRESS_PROXY: 'proxy.example:3128',
+    }),
+  ).toEqual([
+    'PORT: must be at most 65535',
+    'LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal, silent',
+    'PIS_TRUSTED_PROXIES: must be networks such as 10.0.0.0/8, several separated by commas',
+    'DATABASE_URL: must be a URL that begins with postgres:// or postgresql://, with special characters of the password percent-encoded',
+    'PIS_DATABASE_POOL: must be at least 9',
+    'PIS_WEBHOOK_ALLOWED_NETWORKS: must be networks such as 10.0.0.0/8, several separated by commas',
+    'PIS_WEBHOOK_EGRESS_PROXY: must be a URL that begins with http:// or https://, with special characters of the password percent-encoded',
+  ]);
+});
+
 it('EventStoreDB may be a cluster, and its credentials are not shown when the address is wrong', () => {
   const cluster = 'esdb://pis:s3cret@a:2113,b:2113,c:2113?tls=true';
   expect(loadConfig(all, { EVENTSTOREDB_URL: cluster }).EVENTSTOREDB_URL).toBe(cluster);

@@ -114,7 +114,7 @@ export function loadConfig<Shape extends z.ZodRawShape>(
   const given = Object.fromEntries(
     Object.keys(shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
   );
-  const parsed = z.object(shape).safeParse(given);
+  const parsed = z.object(shape).safeParse(given, { error: wordsOf });
   const problems = parsed.success
     ? []
     : parsed.error.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`);
@@ -150,4 +150,20 @@ export function loadConfig<Shape extends z.ZodRawShape>(
 
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems);
   return parsed.data;
+}
+
+/** Our words where the schema has none. Those of zod name its own terms. */
+function wordsOf(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return issue.origin === 'number' ? `must be at least ${issue.minimum}` : undefined;
+    case 'too_big':
+      return issue.origin === 'number' ? `must be at most ${issue.maximum}` : undefined;
+    case 'invalid_format':
+      return issue.format === 'email' ? 'must be an e-mail address' : undefined;
+    default:
+      return undefined;
+  }
 }

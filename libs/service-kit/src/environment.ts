@@ -26,6 +26,24 @@ const brokerList = commaSeparated.refine(
   (brokers) => brokers.length > 0 && brokers.every(isBroker),
   'must be host:port, several separated by commas',
 );
+const network = z.union([z.cidrv4(), z.cidrv6()]);
+const networks = commaSeparated
+  .refine(
+    (items) => items.every((item) => network.safeParse(item).success),
+    'must be networks such as 10.0.0.0/8, several separated by commas',
+  )
+  .default([]);
+/** The message never contains the text: it may hold credentials. */
+function url(schemes: readonly string[], hint = '') {
+  return z.url({
+    protocol: new RegExp(`^(${schemes.join('|')})$`),
+    error: `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}${hint}`,
+  });
+}
+const httpUrl = () => url(['http', 'https']);
+const urlWithPassword = (...schemes: readonly string[]) =>
+  url(schemes, ', with special characters of the password percent-encoded');
+const isHttpUrl = (text: string) => httpUrl().safeParse(text).success;
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 /** Parsed as the client parses it. The message never contains the credentials. */
 const eventStoreDbUrl = z.superRefine<string>((text, context) => {
@@ -62,7 +80,7 @@ export const processEnv = {
   HOST: z.string().min(1).optional(),
   PIS_ENVIRONMENT: z.enum(['sandbox', 'production']).default('sandbox'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl().optional(),
   /** What the endpoint gets besides traces. */
   OTEL_METRICS_EXPORTER: z.enum(['otlp', 'none']).default('otlp'),
   OTEL_METRIC_EXPORT_INTERVAL: integer(100, hoursMs).default(60_000),
@@ -89,13 +107,13 @@ export const processEnv = {
   /** How long the app continues to serve after SIGTERM. Unset: the app's default. */
   PIS_SHUTDOWN_DRAIN_MS: milliseconds(drainMaxMs).optional(),
   /** Proxies that are trusted to name the client in X-Forwarded-For. */
-  PIS_TRUSTED_PROXIES: commaSeparated.pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))).default([]),
+  PIS_TRUSTED_PROXIES: networks,
 } as const;
 
 export const storageEnv = {
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: urlWithPassword('postgres', 'postgresql').optional(),
   /** The server itself, if DATABASE_URL is that of a pooler in transaction mode. For locks and notifications. */
-  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_DIRECT_URL: urlWithPassword('postgres', 'postgresql').optional(),
   PIS_DATABASE_POOL: databasePool(),
   PIS_EVENT_STORE: z.enum(['postgres', 'eventstoredb']).default('postgres'),
   /** A node, a cluster, or a DNS name for discovery. May contain credentials. */
@@ -192,7 +210,7 @@ const banksFile = z.string().min(1).optional();
 const rateMax = 1_000_000;
 
 export const gatewayEnv = {
-  PIS_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PIS_PUBLIC_URL: httpUrl().optional(),
   /** The API answers within this time: with 503 if a store does not answer. */
   PIS_REQUEST_TIMEOUT_MS: integer(100, 600_000).default(10_000),
   PIS_RATE_LIMIT_PER_KEY: integer(0, rateMax).default(200),
@@ -244,10 +262,9 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 export const dashboardEnv = {
   /** The address of an OpenID provider, with which users can sign in, too. */
-  PIS_OIDC_ISSUER: z
-    .url({ protocol: /^https?$/ })
+  PIS_OIDC_ISSUER: httpUrl()
     .refine((text) => {
-      if (!URL.canParse(text)) return false;
+      if (!isHttpUrl(text)) return true;
       const { protocol, hostname, search, hash, username } = new URL(text);
       const isProtected = protocol === 'https:' || loopbackHosts.includes(hostname);
       return isProtected && search === '' && hash === '' && username === '';
@@ -278,14 +295,11 @@ export const demoEnv = {
 export const webhooksEnv = {
   /** Webhooks never go to the banks. */
   PIS_BANKS_FILE: banksFile,
-  PIS_WEBHOOK_ALLOWED_NETWORKS: commaSeparated
-    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()])))
-    .default([]),
+  PIS_WEBHOOK_ALLOWED_NETWORKS: networks,
   PIS_WEBHOOK_CA_FILE: z.string().min(1).optional(),
   /** A CONNECT proxy. May contain credentials. HTTP_PROXY and HTTPS_PROXY are not used. */
-  PIS_WEBHOOK_EGRESS_PROXY: z
-    .url({ protocol: /^https?$/ })
-    .refine((text) => URL.canParse(text) && new URL(text).pathname === '/', 'must have no path')
+  PIS_WEBHOOK_EGRESS_PROXY: urlWithPassword('http', 'https')
+    .refine((text) => !isHttpUrl(text) || new URL(text).pathname === '/', 'must have no path')
     .optional(),
   PIS_WEBHOOK_RETRY_INITIAL_MS: integer(1, yearMs).default(30_000),
   PIS_WEBHOOK_RETRY_MAX_MS: integer(1, yearMs).default(hoursMs),
@@ -312,13 +326,13 @@ export const railsEnv = {
   /** Sender of these mails. Unset: pis@ and the host of PIS_SMTP_URL. */
   PIS_STAFF_EMAIL_FROM: z.email().optional(),
   /** May contain credentials. */
-  PIS_SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  PIS_SMTP_URL: urlWithPassword('smtp', 'smtps').optional(),
   /** For chat and paging. May contain credentials. */
-  PIS_STAFF_WEBHOOK_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PIS_STAFF_WEBHOOK_URL: httpUrl().optional(),
   PIS_RETENTION_YEARS: erasureEnv.PIS_RETENTION_YEARS,
   PIS_BANKS_FILE: banksFile,
   /** For tests: base address of a bank simulator, called directly, without files and messages. Sandbox only. */
-  PIS_BANK_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PIS_BANK_URL: httpUrl().optional(),
 } as const;
 
 /** For the process that has the simulated bank. */
