@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { digestOfApiKey } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
+import { apiKeysInUseMax, endedApiKeysMax } from '@pis/read-models';
 import type pg from 'pg';
 import { type Board, type BoardReply, startBoard } from './testing/board.js';
 
@@ -148,3 +149,35 @@ async function listedKey(): Promise<string> {
   );
   return apiKeyId;
 }
+
+it('an organization has a bounded number of API keys in use, and the list shows all of them and few others', async () => {
+  const admin = await board.newUser('admin');
+  const own = await board.signedIn(admin);
+  const add = (count: number, revokedAt: string | null, expiresAt: string | null) =>
+    board.pool.query(
+      `INSERT INTO api_keys (api_key_id, organization_id, digest, key_type, environment, created_at, revoked_at,
+          expires_at, revision)
+        SELECT gen_random_uuid(), $1, md5(n::text), 'read_only', 'sandbox', now(), $3, $4, 0
+          FROM generate_series(1, $2) n`,
+      [admin.organizationId, count, revokedAt, expiresAt],
+    );
+  const past = '2026-01-01T00:00:00.000Z';
+  await add(apiKeysInUseMax, null, null);
+  await add(600, past, null);
+  await add(600, null, past);
+  const listed = dataOf<readonly { revokedAt: string | null; expiresAt: string | null }[]>(
+    await board.call('/api-keys', { cookie: own }),
+  );
+  expect(listed).toHaveLength(apiKeysInUseMax + endedApiKeysMax);
+  const inUse = listed.filter((key) => key.revokedAt === null && key.expiresAt === null);
+  expect(inUse).toHaveLength(apiKeysInUseMax);
+  const create = () =>
+    board.call('/api-keys', { method: 'POST', cookie: own, body: { type: 'read_only' } });
+  expect((await create()).status).toBe(409);
+  await board.pool.query(
+    `UPDATE api_keys SET revoked_at = now() WHERE api_key_id =
+      (SELECT api_key_id FROM api_keys WHERE organization_id = $1 AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1)`,
+    [admin.organizationId],
+  );
+  expect((await create()).status).toBe(200);
+});

@@ -26,6 +26,13 @@ export interface ApiKeyItem {
   readonly revokedAt: string | null;
 }
 
+/** Of an organization: neither revoked nor expired. The dashboard creates no more. */
+export const apiKeysInUseMax = 500;
+/** An operator, or an earlier release, may have created more. */
+const listedInUseMax = 5_000;
+/** In a list: their number grows for as long as an organization exists. */
+export const endedApiKeysMax = 500;
+
 export interface OrganizationItem {
   readonly organizationId: string;
   readonly name: string;
@@ -47,6 +54,7 @@ export interface DirectoryQuery {
     organizationId: string,
     page?: PageRequest,
   ): Promise<ListPage<WebhookEndpointItem>>;
+  /** Those in use, and the newest endedApiKeysMax of the others. */
   apiKeys(organizationId: string): Promise<readonly ApiKeyItem[]>;
   apiKey(apiKeyId: string): Promise<ApiKeyItem | null>;
 }
@@ -131,13 +139,22 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     },
 
     async apiKeys(organizationId) {
-      const rows = await orUnavailable(async () =>
-        (await prisma()).apiKey.findMany({
-          where: { organizationId },
-          orderBy: [newestFirst, { apiKeyId: 'desc' }],
-        }),
-      );
-      return rows.map(apiKeyItem);
+      const now = new Date();
+      const inUse = { revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: now } }] };
+      const ended = { OR: [{ revokedAt: { not: null } }, { expiresAt: { lte: now } }] };
+      const [used, others] = await orUnavailable(async () => {
+        const { apiKey } = await prisma();
+        const newest = (where: Prisma.ApiKeyWhereInput, take: number) =>
+          apiKey.findMany({
+            where: { organizationId, ...where },
+            orderBy: [newestFirst, { apiKeyId: 'desc' }],
+            take,
+          });
+        return [await newest(inUse, listedInUseMax), await newest(ended, endedApiKeysMax)];
+      });
+      return [...used, ...others]
+        .toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
+        .map(apiKeyItem);
     },
 
     async apiKey(apiKeyId) {

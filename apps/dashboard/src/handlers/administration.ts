@@ -4,7 +4,12 @@ import { problem } from '@pis/contracts';
 import { apiKey as apiKeys, type Environment } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
 import { ApiError, invalid, notFound, type OwnWrites, Turns } from '@pis/http-api';
-import { type DirectoryQuery, findApiKeyDigest } from '@pis/read-models';
+import {
+  type ApiKeyItem,
+  apiKeysInUseMax,
+  type DirectoryQuery,
+  findApiKeyDigest,
+} from '@pis/read-models';
 import type { UserChangeRefusal, UserCreationRefusal, Users } from '@pis/users';
 import type pg from 'pg';
 import type { administrationOperations } from '../operations/administration.js';
@@ -39,16 +44,21 @@ function keyHandlers(services: AdministrationServices) {
   /** The next list shows what was just written. */
   const written = async (organizationId: string) =>
     ownWrites.note('directory', organizationId, await store.lastPosition());
+  const listed = async (organizationId: string) => {
+    await ownWrites.visible('directory', organizationId);
+    return query.apiKeys(organizationId);
+  };
   return {
     async listApiKeys({ organizationId }) {
-      await ownWrites.visible('directory', organizationId);
-      return (await query.apiKeys(organizationId)).map(
+      return (await listed(organizationId)).map(
         ({ apiKeyId, keyType, createdAt, expiresAt, revokedAt }) => ({
           ...{ apiKeyId, type: keyType, createdAt, expiresAt, revokedAt },
         }),
       );
     },
     async createApiKey({ organizationId, body, by }) {
+      if ((await listed(organizationId)).filter(isInUse).length >= apiKeysInUseMax)
+        throw new ApiError('CONFLICT', `${apiKeysInUseMax} keys are in use: revoke one first`);
       changes.take(organizationId);
       const { type, expiresAt = null } = body;
       const input = { organizationId, type, expiresAt, environment };
@@ -69,6 +79,10 @@ function keyHandlers(services: AdministrationServices) {
       return null;
     },
   } satisfies Handlers<'listApiKeys' | 'createApiKey' | 'revokeApiKey'>;
+}
+
+function isInUse({ revokedAt, expiresAt }: ApiKeyItem): boolean {
+  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
 }
 
 function keyError(refused: string): ApiError {
