@@ -125,7 +125,7 @@ export class Relay {
         (messages) => unlessAborted(this.givingUp.signal, publisher.publish(messages)),
         page,
       );
-      await state.saveCheckpoint(relayGroup, page.position, page.eventId);
+      await state.saveCheckpoint(relayGroup, page.position, page.eventId, page.kindsRead);
       for (const { topic } of taken) published(topic);
       this.lastError = undefined;
       onProgress();

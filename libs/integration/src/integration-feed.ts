@@ -23,7 +23,7 @@ import {
   type MessageSource,
   waitingSince,
 } from '@pis/messaging/clients';
-import { passedOver, readPlace, type ReadPlace } from '@pis/read-models';
+import { kindsReadTo, passedOver, readPlace, type ReadPlace } from '@pis/read-models';
 import type pg from 'pg';
 import { laterPrefixesOf } from './consumer-groups.js';
 import { FeedQuarantine } from './feed-quarantine.js';
@@ -178,8 +178,8 @@ class ReaderFeed {
   }
 
   /**
-   * What another process has passed over. All of it is delivered at the place where the reader begins: none of it counts as
-   * read before the checkpoint has moved on, after the last page. After an earlier crash it is delivered again.
+   * What another process has passed over. All of it is delivered at the place where the reader begins. Each page says how far
+   * its kinds are read then: after a crash, the pages from the first one on that was not saved are delivered again.
    */
   private async *passedOver(
     read: ReadPlace,
@@ -188,10 +188,16 @@ class ReaderFeed {
     signal: AbortSignal,
   ): AsyncGenerator<MessagePage, void, undefined> {
     const { store } = this.options;
-    for await (const { events } of passedOver(store, read, prefixes, this.limits.pageMax)) {
+    const { pageMax } = this.limits;
+    for await (const { events, readTo, prefixes: kinds } of passedOver(
+      store,
+      read,
+      prefixes,
+      pageMax,
+    )) {
       if (signal.aborted) return;
       const messages = await this.pass(events);
-      if (messages.length > 0) yield this.page(messages, place, events);
+      yield { ...this.page(messages, place, events), kindsRead: kindsReadTo(readTo, kinds) };
     }
   }
 

@@ -2,12 +2,15 @@
  * A reader of an earlier release moves a checkpoint past statements, which it does not follow: beside a process of this release,
  * or after a rollback.
  */
-import { randomUUID } from 'node:crypto';
-import type { DomainEvent } from '@pis/domain';
-import { ids } from '@pis/domain/testing';
-import { anchorAt, type Position } from '@pis/event-store';
-import { until } from '@pis/local-servers/testing';
-import { pgConsumerState } from '@pis/messaging';
+import { topics } from '@pis/contracts';
+import { anchorAt, type Position, type RecordedEvent } from '@pis/event-store';
+import { interruptible, openTestPool, until } from '@pis/local-servers/testing';
+import {
+  CheckpointMoved,
+  EmbeddedConsumerStrategy,
+  pgConsumerState,
+  pgDeferredMessages,
+} from '@pis/messaging';
 import { readCheckpoints, readPlace } from '@pis/read-models';
 import { consumerGroups, laterPrefixesOf, relayGroup, topicsOfGroup } from './consumer-groups.js';
 import { integrationFeeds } from './integration-feed.js';
@@ -20,7 +23,14 @@ import {
   relayPlace,
 } from './log-places.js';
 import { filledTopics } from './public-facts.js';
-import { openPaymentLog, type PaymentLog, paymentStream, queuedIn } from './testing.js';
+import {
+  generatedIn,
+  openPaymentLog,
+  type PaymentLog,
+  paymentStream,
+  queuedIn,
+  statementStream,
+} from './testing.js';
 
 const timeoutMs = 20_000;
 const dispatcher = 'webhook-dispatcher';
@@ -66,7 +76,7 @@ function read(reader: Reader, { pagesMax = Infinity, pageMax = 500 } = {}) {
       taken.push(...page.messages.map(({ key }) => key));
       pages += 1;
       if (pages >= pagesMax) return;
-      await state.saveCheckpoint(reader, page.position, page.eventId);
+      await state.saveCheckpoint(reader, page.position, page.eventId, page.kindsRead);
     }
   };
   const ended = run();
@@ -112,15 +122,9 @@ async function pay(): Promise<string> {
 }
 
 async function generateStatement(): Promise<string> {
-  const statementId = randomUUID();
-  const { organization: organizationId, originator: originatorId } = ids;
-  const data = {
-    ...{ statementId, organizationId, originatorId, periodYear: 2026, periodMonth: 10 },
-    ...{ sizeBytes: 4, sha256: 'a'.repeat(64) },
-  };
-  const generated = { type: 'StatementGenerated', at: '2026-11-21T09:00:00.000Z', data };
-  await log.append(`statement-${statementId}`, generated as unknown as DomainEvent);
-  return `statement-${statementId}`;
+  const streamId = statementStream();
+  await log.append(streamId, generatedIn(streamId));
+  return streamId;
 }
 
 it.each(readersOfStatements)(
@@ -145,7 +149,7 @@ it('a group that only the previous release has read for lacks no statement', asy
   expect(await readToTheEnd(dispatcher)).toEqual([missed, last]);
 });
 
-it('statements are delivered again if the reader dies before it has delivered all of them, also after another rollback', async () => {
+it('a reader that dies before it has delivered all statements goes on with the page that it has not saved, also after another rollback', async () => {
   await pay();
   await readToTheEnd(dispatcher);
   const missed = [await generateStatement(), await generateStatement(), await generateStatement()];
@@ -156,8 +160,103 @@ it('statements are delivered again if the reader dies before it has delivered al
   missed.push(await generateStatement());
   await previousReaderReachesTheEnd(dispatcher);
   const last = await pay();
-  expect(await readToTheEnd(dispatcher)).toEqual([...missed, last]);
+  expect(await readToTheEnd(dispatcher)).toEqual([...missed.slice(1), last]);
 });
+
+it('what was passed over is delivered once although the log rests and the reader starts again', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed = await generateStatement();
+  await previousReaderReachesTheEnd(dispatcher);
+  const end = await log.store.lastPosition();
+  const first = read(dispatcher);
+  await until(async () => (await kindsReadBy(dispatcher))['statement-'] === end, { timeoutMs });
+  await first.stop();
+  expect(first.taken).toEqual([missed]);
+  const last = await pay();
+  expect(await readToTheEnd(dispatcher)).toEqual([last]);
+});
+
+it('an operator who moves a group back while it catches up gets all of it again', async () => {
+  await pay();
+  const start = await anchorAt(log.store, await log.store.lastPosition());
+  await readToTheEnd(dispatcher);
+  const missed = [await generateStatement(), await generateStatement()];
+  await previousReaderReachesTheEnd(dispatcher);
+  const state = stateOf();
+  const position = await state.loadCheckpoint(dispatcher);
+  await moveReaders(log, [dispatcher], start);
+  const before = await kindsReadBy(dispatcher);
+  const saved = state.saveCheckpoint(dispatcher, position, undefined, { 'statement-': position });
+  await expect(saved).rejects.toThrow(CheckpointMoved);
+  expect(await kindsReadBy(dispatcher)).toEqual(before);
+  expect(await readToTheEnd(dispatcher)).toEqual(missed);
+});
+
+it('a reader that is slower than another one takes nothing back', async () => {
+  const first = await generateStatement();
+  const { position } = await readStream(first);
+  await generateStatement();
+  await readToTheEnd(dispatcher);
+  const state = stateOf();
+  await state.loadCheckpoint(dispatcher);
+  const before = await kindsReadBy(dispatcher);
+  await state.saveCheckpoint(dispatcher, position, undefined, { 'statement-': position });
+  expect(await kindsReadBy(dispatcher)).toEqual(before);
+});
+
+it('a group handles all that was passed over although the database goes away in between and comes back', async () => {
+  await pay();
+  await readToTheEnd(dispatcher);
+  const missed: string[] = [];
+  for (let n = 0; n < 5; n += 1) missed.push(await generateStatement());
+  await previousReaderReachesTheEnd(dispatcher);
+  const server = await interruptible(log.pool.options.connectionString ?? '');
+  const pool = openTestPool(server.url, 5);
+  const { store } = log;
+  const limits = { pageMax: 1 };
+  const anchor = (position: Position) => anchorAt(store, position);
+  const problems: string[] = [];
+  const group = new EmbeddedConsumerStrategy({
+    group: dispatcher,
+    deferred: pgDeferredMessages(pool),
+    source: integrationFeeds({ store, pool, onHeld: () => undefined, limits })(dispatcher),
+    state: pgConsumerState(pool, { anchorAt: anchor, laterPrefixesOf }),
+    observe: { problem: (doing) => problems.push(doing) },
+    commitIntervalMs: 1,
+  });
+  readers.push({
+    stop: async () => {
+      await group.close();
+      await pool.end();
+      server.close();
+    },
+  });
+  const handled: string[] = [];
+  const handle = ({ data }: { data: { statementId: string } }) => {
+    handled.push(`statement-${data.statementId}`);
+    if (handled.length === 3) server.goAway();
+  };
+  group.addHandler(topics.statements, handle as never, true);
+  group.listen(() => undefined);
+  await until(() => problems.length > 1, { timeoutMs });
+  server.comeBack();
+  const end = await store.lastPosition();
+  await until(async () => (await kindsReadBy(dispatcher))['statement-'] === end, { timeoutMs });
+  expect(new Set(handled)).toEqual(new Set(missed));
+  const last = await generateStatement();
+  await until(() => handled.at(-1) === last, { timeoutMs });
+  await group.close();
+  expect(await readToTheEnd(dispatcher)).toEqual([]);
+});
+
+async function readStream(streamId: string): Promise<RecordedEvent> {
+  const [event] = await log.store.readStream(streamId);
+  if (event === undefined) throw new Error(`${streamId} is empty`);
+  return event;
+}
+
+const kindsReadBy = async (reader: string) => (await readPlace(log.pool, reader)).kindsRead;
 
 it('a reader beside one of the previous release, which is ahead, loses nothing', async () => {
   await pay();

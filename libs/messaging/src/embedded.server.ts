@@ -32,6 +32,8 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
   #log: Partition;
   /** Aborts when the checkpoint turns out to be moved while the log is read. */
   #turn = new AbortController();
+  /** Saved with the last checkpoint. */
+  #kindsSaved: MessagePage['kindsRead'];
   /** How far the log was read; null before the checkpoint is known. */
   #readTo: LogPlace | null = null;
   /** Messages after that position, at the last count. */
@@ -210,21 +212,24 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
     return this.#readTo;
   }
 
-  #take({ messages, position, eventId }: MessagePage): void {
+  #take({ messages, position, eventId, kindsRead }: MessagePage): void {
     messages.forEach((message, index) => {
       // Messages of one log entry share its offset: only the last of them ends the entry.
       const last = messages[index + 1]?.offset !== message.offset;
       this.#log.submit(message, last ? message.offset : null, message.eventId);
     });
-    this.#log.mark(position, eventId);
+    this.#log.mark(position, eventId, kindsRead);
   }
 
   async #commit(): Promise<void> {
-    const { position, eventId } = this.#log;
+    const { position, eventId, kindsRead } = this.#log;
     const turn = this.#turn;
     if (position === null) return;
     try {
-      await this.#state.saveCheckpoint(this.group, position, eventId);
+      const isSaved = kindsRead === this.#kindsSaved;
+      const args = [this.group, position, eventId] as const;
+      await this.#state.saveCheckpoint(...args, isSaved ? undefined : kindsRead);
+      this.#kindsSaved = kindsRead;
     } catch (error) {
       if (!(error instanceof CheckpointMoved)) throw error;
       turn.abort();

@@ -111,6 +111,48 @@ describe('the embedded transport', () => {
     await stage.untilCommitted(2);
   });
 
+  it('saves how far it has handled what is before its checkpoint', async () => {
+    const position = '5';
+    const pageOf = (offset: string, value: string): MessagePage => ({
+      messages: [{ topic: 't', key: value, value, headers: {}, offset }],
+      position,
+      kindsRead: { a: offset },
+    });
+    const source: MessageSource = {
+      countAfter: () => Promise.resolve(0),
+      async *subscribe({ signal }) {
+        yield pageOf('1', '1');
+        yield pageOf('2', '2');
+        yield { messages: [], position, kindsRead: { a: '3' } };
+        yield { messages: [], position, kindsRead: { b: '3' } };
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      },
+    };
+    const saved: MessagePage['kindsRead'][] = [];
+    const state: ConsumerState = {
+      ...memoryConsumerState(),
+      saveCheckpoint: (_group, _position, _eventId, kindsRead) =>
+        Promise.resolve(void saved.push(kindsRead)),
+    };
+    const second = gate();
+    const deferred = memoryDeferredMessages();
+    const limits = { commitIntervalMs: 1 };
+    const strategy = new EmbeddedConsumerStrategy({
+      ...{ group: 'g', source, state, deferred, ...limits },
+    });
+    atEnd(() => strategy.close());
+    strategy.addHandler(
+      't',
+      ((value: number) => (value === 2 ? second.opened : null)) as never,
+      true,
+    );
+    strategy.listen(() => undefined);
+    await until(() => saved.length > 0, { timeoutMs });
+    second.open();
+    await until(() => saved.at(-1)?.b === '3', { timeoutMs });
+    expect(saved).toEqual([{ a: '1' }, { a: '3', b: '3' }]);
+  });
+
   it('does not read further while its window is full', async () => {
     const full = gate();
     let pages = 0;

@@ -42,6 +42,11 @@ export interface MessagePage extends LogPlace {
    * @returns 'held', or 'skipped' if an operator wants only this message skipped
    */
   readonly holdBack?: (message: PageMessage, reason: string) => Promise<'held' | 'skipped'>;
+  /**
+   * In a page before the checkpoint, of streams that an older release has passed over: how far they are read once it is handled,
+   * by the prefix of their names.
+   */
+  readonly kindsRead?: Readonly<Record<string, string>> | undefined;
 }
 
 export type PageMessage = Message & {
@@ -78,9 +83,15 @@ export interface ConsumerState {
   loadCheckpoint(group: string): Promise<string>;
   /**
    * @param eventId of the event at the position, if it is known
+   * @param kindsRead of the pages that are handled
    * @throws CheckpointMoved an operator has moved it since it was loaded, or the log has another event there; nothing was saved
    */
-  saveCheckpoint(group: string, position: string, eventId?: string): Promise<void>;
+  saveCheckpoint(
+    group: string,
+    position: string,
+    eventId?: string,
+    kindsRead?: MessagePage['kindsRead'],
+  ): Promise<void>;
   park(group: string, delivery: Delivery, error: string): Promise<void>;
   /** The oldest first. */
   parked(

@@ -1,5 +1,5 @@
 /** A partition that this process reads (in embedded mode the whole log), and its progress. */
-import type { Delivery } from './message.js';
+import type { Delivery, MessagePage } from './message.js';
 
 export interface PartitionLimits {
   /** Messages of a partition that wait or are being handled. At this number the reader must pause. */
@@ -14,6 +14,7 @@ export class Partition {
   readonly #abandon = new AbortController();
   #unfinished = 0;
   #done: Done = { position: null, eventId: undefined };
+  #kindsRead: MessagePage['kindsRead'];
   #waiting: (() => void)[] = [];
 
   constructor(
@@ -49,9 +50,9 @@ export class Partition {
     });
   }
 
-  /** Adds a position without a message: done as soon as everything before it is done. */
-  mark(position: string, eventId?: string | undefined): void {
-    this.#uncommitted.push({ position, eventId, done: true, takenMs: this.nowMs() });
+  /** Adds a position without a message, and what is read then: done as soon as everything before it is done. */
+  mark(position: string, eventId?: string | undefined, kindsRead?: MessagePage['kindsRead']): void {
+    this.#uncommitted.push({ position, eventId, kindsRead, done: true, takenMs: this.nowMs() });
     this.#advance();
   }
 
@@ -63,6 +64,11 @@ export class Partition {
   /** Of the event at that position, if it is known. */
   get eventId(): string | undefined {
     return this.#done.eventId;
+  }
+
+  /** Of the last marks that are done. Undefined if none had it. */
+  get kindsRead(): MessagePage['kindsRead'] {
+    return this.#kindsRead;
   }
 
   /** Messages taken that wait or are being handled. */
@@ -124,8 +130,9 @@ export class Partition {
    * fall below it, and a whole page is read per wake-up anyway.
    */
   #advance(): void {
-    const { count, ...done } = this.#uncommitted.takeDone();
+    const { count, kindsRead, ...done } = this.#uncommitted.takeDone();
     if (done.position !== null) this.#done = done;
+    if (kindsRead !== undefined) this.#kindsRead = { ...this.#kindsRead, ...kindsRead };
     if (count > 0) this.onAdvance(count);
     if (!this.full && this.#unfinished <= this.limits.inFlightMax / 2) this.#wake();
   }
@@ -141,6 +148,7 @@ interface Done {
 }
 
 export interface Entry extends Done {
+  readonly kindsRead?: MessagePage['kindsRead'];
   readonly takenMs: number;
   done: boolean;
 }
@@ -165,11 +173,13 @@ class Uncommitted {
   }
 
   /** Removes the contiguous done prefix. `position` is the last one in it, null when it has none. */
-  takeDone(): Done & { readonly count: number } {
+  takeDone(): Done & Pick<Entry, 'kindsRead'> & { readonly count: number } {
     const before = this.#taken;
     let last: Done | null = null;
+    let kindsRead: MessagePage['kindsRead'];
     for (let entry = this.#entries[before]; entry?.done; entry = this.#entries[this.#taken]) {
       if (entry.position !== null) last = entry;
+      if (entry.kindsRead !== undefined) kindsRead = { ...kindsRead, ...entry.kindsRead };
       this.#taken += 1;
     }
     const count = this.#taken - before;
@@ -177,7 +187,7 @@ class Uncommitted {
       this.#entries = this.#entries.slice(this.#taken);
       this.#taken = 0;
     }
-    return { count, position: last?.position ?? null, eventId: last?.eventId };
+    return { count, kindsRead, position: last?.position ?? null, eventId: last?.eventId };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ConsumerState, Delivery } from './message.js';
+import type { ConsumerState, Delivery, MessagePage } from './message.js';
 import { waitingSince } from './message-headers.js';
 
 /** The methods needed of a `pg` Pool. */
@@ -70,7 +70,7 @@ export function pgConsumerState(
       return row?.position ?? '';
     },
 
-    async saveCheckpoint(group, position, eventId) {
+    async saveCheckpoint(group, position, eventId, kindsRead) {
       // Read first: the position belongs to the checkpoint that is loaded now.
       const generation = generations.get(group) ?? null;
       const anchor = await anchorAt?.(position);
@@ -78,8 +78,9 @@ export function pgConsumerState(
         throw new CheckpointMoved(group, `the log has lost the event of ${group} at ${position}`);
       // The log has become shorter: the table decides.
       if (anchor === null) return;
+      if (kindsRead !== undefined) await saveKindsRead(pool, group, generation, kindsRead);
       const saved = anchor?.position ?? position;
-      const kindsRead = (laterPrefixesOf?.(group) ?? []).map((prefix) => [prefix, saved]);
+      const kindsThere = (laterPrefixesOf?.(group) ?? []).map((prefix) => [prefix, saved]);
       const { rows } = await pool.query(
         `WITH saved AS (
            INSERT INTO consumer_checkpoints AS c
@@ -100,7 +101,7 @@ export function pgConsumerState(
           anchor?.revision ?? null,
           transport,
           generation,
-          JSON.stringify(Object.fromEntries(kindsRead)),
+          JSON.stringify(Object.fromEntries(kindsThere)),
         ],
       );
       const [before] = rows as { generation: number }[];
@@ -163,6 +164,22 @@ export function pgConsumerState(
       return taken.map(fromRow);
     },
   };
+}
+
+/** Of kinds of streams before the checkpoint. Never backwards, and nothing if an operator has moved the checkpoint. */
+async function saveKindsRead(
+  pool: Queryable,
+  group: string,
+  generation: number | null,
+  kindsRead: NonNullable<MessagePage['kindsRead']>,
+): Promise<void> {
+  await pool.query(
+    `UPDATE consumer_checkpoints SET kinds_read = kinds_read || (
+         SELECT jsonb_object_agg(kind, greatest(read COLLATE "C", kinds_read->>kind))
+           FROM jsonb_each_text($2::jsonb) AS kinds (kind, read))
+      WHERE consumer_group = $1 AND generation = coalesce($3::integer, generation) AND $2::jsonb <> '{}'`,
+    [group, JSON.stringify(kindsRead), generation],
+  );
 }
 
 /** PostgreSQL's text cannot hold NUL. JSON cannot either, so a value with NUL was unreadable anyway. */

@@ -9,7 +9,9 @@ import { contactParty, ids } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, type RecordedEvent } from '@pis/event-store';
 import { countingStore, shortSightedStore } from '@pis/event-store/testing';
 import {
+  closeAfterEach,
   createTestDatabase,
+  interruptible,
   openTestPool,
   type TestDatabase,
   until,
@@ -47,6 +49,8 @@ afterEach(async () => {
   await pool.end();
   await database.drop();
 });
+
+const atEnd = closeAfterEach();
 
 function start(projection: Projection, from = store): ProjectionRunner {
   const runner = new ProjectionRunner({ projection, store: from, pool });
@@ -262,6 +266,51 @@ it('what was passed over is applied once although the process dies in between', 
   await run(counted.projection);
   expect(await counted.rows()).toEqual(missed.sort());
 });
+
+it.each([
+  ['between two pages', 'read'],
+  ['while it writes a page', 'write'],
+])(
+  'what was passed over is applied once although the database goes away %s and comes back',
+  async (_when, step) => {
+    const server = await interruptible(database.url);
+    atEnd(() => server.close());
+    const through = openTestPool(server.url, 5);
+    atEnd(() => through.end());
+    const counted = countingProjection();
+    await queuePayment(store, at);
+    await runAndStop(counted.projection);
+    const missed: string[] = [];
+    for (let n = 0; n < 5; n += 1) missed.push(`approval-${await requestApproval()}`);
+    await previousReaderReachesTheEnd(counted.projection);
+    let steps = 0;
+    const take = (taken: 'read' | 'write') => {
+      if (taken !== step) return;
+      steps += 1;
+      if (steps === 3) server.goAway();
+    };
+    const { projection } = countingProjection(() => Promise.resolve(take('write')));
+    const onePage = shortSightedStore(store);
+    const watched: EventStore = {
+      ...onePage,
+      readLog: (options) => {
+        take('read');
+        return onePage.readLog(options);
+      },
+    };
+    const failures: { error: unknown; stopped: boolean }[] = [];
+    const onFailure = (error: unknown, stopped: boolean) => void failures.push({ error, stopped });
+    const runner = new ProjectionRunner({ projection, store: watched, pool: through, onFailure });
+    runners.push(runner);
+    runner.start();
+    await until(() => failures.length >= 2, { timeoutMs });
+    server.comeBack();
+    expect(await runner.waitFor(await store.lastPosition(), timeoutMs)).toBe(true);
+    expect(failures.map(({ stopped }) => stopped)).not.toContain(true);
+    expect(await counted.rows()).toEqual(missed.sort());
+    await runner.stop();
+  },
+);
 
 it('a rebuild has read all kinds', async () => {
   const approvalId = await requestApproval();

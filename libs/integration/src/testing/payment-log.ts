@@ -1,7 +1,7 @@
-/** For specs: payments in an in-memory event store, and a database for the state of readers. */
+/** For specs: payments in an event store, and a database for the state of readers. */
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '@pis/domain';
-import { paymentExample } from '@pis/domain/testing';
+import { ids, paymentExample } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
 import type { Message } from '@pis/messaging';
@@ -24,10 +24,10 @@ const poolMax = 10;
 /** An event of a newer release that this build does not know. */
 export const unknownEvent: DomainEvent = { type: 'PaymentEaten', at, data: {} };
 
-export async function openPaymentLog(): Promise<PaymentLog> {
+/** @param store default: one in memory */
+export async function openPaymentLog(store = memoryEventStore()): Promise<PaymentLog> {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, poolMax);
-  const store = memoryEventStore();
   return {
     store,
     pool,
@@ -54,6 +54,19 @@ export function paymentStream(letter: 'a' | 'b' | 'c'): string {
 export function queuedIn(streamId: string): DomainEvent {
   const paymentId = streamId.slice('payment-'.length);
   return { type: 'PaymentQueued', at, data: paymentExample({ paymentId }) };
+}
+
+export const statementStream = () => `statement-${randomUUID()}`;
+
+/** The only event of the stream. */
+export function generatedIn(streamId: string): DomainEvent {
+  const statementId = streamId.slice('statement-'.length);
+  const { organization: organizationId, originator: originatorId } = ids;
+  const data = {
+    ...{ statementId, organizationId, originatorId, periodYear: 2026, periodMonth: 10 },
+    ...{ sizeBytes: 4, sha256: 'a'.repeat(64) },
+  };
+  return { type: 'StatementGenerated', at, data };
 }
 
 /** A message as specs compare it, for example `a payment.queued`. */
