@@ -3,6 +3,7 @@
  * simulated bank, so that its books agree with the payment. The answer does not wait for the report: the event
  * is appended here, and the executor finds it recorded when the report arrives.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ReportByHand, ReportByHandResult } from '@pis/bank-rails/sandbox';
 import { simulatedOutcomes, type SimulateRequest } from '@pis/contracts';
 import {
@@ -14,7 +15,12 @@ import {
   type Refusal,
   unreachable,
 } from '@pis/domain';
-import { type CommandContext, repository } from '@pis/event-store';
+import {
+  againOnConflict,
+  type CommandContext,
+  type EventStore,
+  repository,
+} from '@pis/event-store';
 import { now, type OwnWrites, type UseCaseOptions } from './use-case.js';
 
 export interface NotAllowedInStatus extends Refusal<'NOT_ALLOWED_IN_STATUS'> {
@@ -26,17 +32,23 @@ export type PaymentSimulationRefusal = Refusal<'PAYMENT_NOT_FOUND'> | NotAllowed
 export interface PaymentSimulationOptions extends Pick<UseCaseOptions, 'store' | 'ownWrites'> {
   /** Has the simulated bank report about the transfer of a rail reference. */
   readonly report: (reference: string, report: ReportByHand) => Promise<ReportByHandResult>;
+  /** How long a transfer that was claimed may take to the bank. */
+  readonly takenWithinMs?: number;
 }
+
+const takenWithinDefaultMs = 3_000;
+const askAgainMs = 20;
 
 export class PaymentSimulation {
   private readonly payments;
+  private readonly store: EventStore;
   private readonly ownWrites: OwnWrites;
-  private readonly report: PaymentSimulationOptions['report'];
 
-  constructor({ store, ownWrites, report }: PaymentSimulationOptions) {
+  constructor(private readonly options: PaymentSimulationOptions) {
+    const { store, ownWrites } = options;
+    this.store = store;
     this.payments = repository(store, payments);
     this.ownWrites = ownWrites;
-    this.report = report;
   }
 
   /** @throws StoreUnavailable */
@@ -46,36 +58,51 @@ export class PaymentSimulation {
     request: SimulateRequest,
     context: CommandContext,
   ): Promise<Payment | PaymentSimulationRefusal> {
-    const { state } = await this.payments.load(paymentId);
-    if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
-    const { status } = state;
-    const from = onlyFrom[request.outcome];
-    if (from !== null && status !== from) return { refused: 'NOT_ALLOWED_IN_STATUS', status };
-
-    const command = commandOf(request, now());
-    const notAllowed = { refused: 'NOT_ALLOWED_IN_STATUS', status } as const;
-    if (isRefusal(payments.decide(command, state))) return notAllowed;
-    // The bank first: after a crash in between, its report moves the payment.
-    const report = reportOf(request);
-    if (report !== null && state.railReference !== null) {
-      const told = await this.report(state.railReference, report);
-      // The bank may also not have it yet: then only the payment is moved.
-      if (told === 'contradicts') return notAllowed;
-    }
-    const moved = await this.payments.execute(paymentId, command, context);
-    if ('refused' in moved || moved.state === null)
-      return (await this.movedMeanwhile(paymentId, request)) ?? notAllowed;
-    this.ownWrites.note('payments', organizationId, moved.position);
-    return moved.state;
+    // The bank is told once.
+    let isTold = false;
+    const streamId = this.payments.streamIdOf(paymentId);
+    return againOnConflict(this.store, streamId, async () => {
+      const loaded = await this.payments.load(paymentId);
+      const { state } = loaded;
+      if (state?.organizationId !== organizationId) return { refused: 'PAYMENT_NOT_FOUND' };
+      const { status, railReference } = state;
+      // The executor has recorded the bank's report before we could.
+      if (isTold && status === statusAfter[request.outcome]) return state;
+      const notAllowed = { refused: 'NOT_ALLOWED_IN_STATUS', status } as const;
+      const from = onlyFrom[request.outcome];
+      if (from !== null && status !== from) return notAllowed;
+      const command = commandOf(request, now());
+      if (isRefusal(payments.decide(command, state))) return notAllowed;
+      const report = reportOf(request);
+      // The bank first: after a crash in between, its report moves the payment.
+      if (report !== null && railReference !== null && !isTold) {
+        const told = await this.tell(railReference, report, status);
+        // What the bank may still get may still be executed, so it has not failed. Otherwise only the payment is moved.
+        if (told === 'contradicts' || (told === 'unknown' && request.outcome === 'fail'))
+          return notAllowed;
+        isTold = told === 'reported';
+      }
+      // At the revision that was read: the executor may have claimed the payment since.
+      const moved = await this.payments.record(paymentId, loaded, [command], context);
+      if ('refused' in moved || moved.state === null) return notAllowed;
+      this.ownWrites.note('payments', organizationId, moved.position);
+      return moved.state;
+    });
   }
 
-  /** The payment, if the executor has recorded the bank's report before we could. */
-  private async movedMeanwhile(
-    paymentId: string,
-    { outcome }: SimulateRequest,
-  ): Promise<Payment | null> {
-    const { state } = await this.payments.load(paymentId);
-    return state?.status === statusAfter[outcome] ? state : null;
+  /** A payment is PROCESSING a moment before the bank has its file or message. */
+  private async tell(
+    reference: string,
+    report: ReportByHand,
+    status: PaymentStatus,
+  ): Promise<ReportByHandResult> {
+    const { takenWithinMs = takenWithinDefaultMs } = this.options;
+    const endMs = performance.now() + (status === 'PROCESSING' ? takenWithinMs : 0);
+    for (;;) {
+      const told = await this.options.report(reference, report);
+      if (told !== 'unknown' || performance.now() >= endMs) return told;
+      await delay(askAgainMs);
+    }
   }
 }
 
