@@ -110,7 +110,10 @@ export class RailExecutorModule
               banks,
               review,
               directory: openRoutingDirectory(pool, config.PIS_ENVIRONMENT),
-              staff: staffChannels(config),
+              staff: staffChannels(config, {
+                onMissed: (addresses) =>
+                  logger.error({ addresses }, 'the mail server refuses addresses of staff'),
+              }),
               logger,
               sameLog: (ending) => logWatch.sameLog('rail-executor', ending),
               notificationsWakeUp: wakeUps.for('bankNotifications'),

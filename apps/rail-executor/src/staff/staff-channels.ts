@@ -14,10 +14,16 @@ export interface StaffConfig {
 /** Of connecting, and of each answer. */
 const timeoutMs = 10_000;
 
-/** @param options.ca trusted besides the system's certificates, for tests */
+export interface StaffChannelOptions {
+  /** Trusted besides the system's certificates, for tests. */
+  readonly ca?: string;
+  /** The mail server took a digest, but not for so many of the addresses. */
+  readonly onMissed?: (addresses: number) => void;
+}
+
 export function staffChannels(
   config: StaffConfig,
-  { ca }: { readonly ca?: string } = {},
+  { ca, onMissed }: StaffChannelOptions = {},
 ): readonly StaffChannel[] {
   const {
     PIS_STAFF_EMAILS: to = [],
@@ -27,13 +33,19 @@ export function staffChannels(
   const channels: StaffChannel[] = [];
   if (to.length > 0 && smtpUrl !== undefined) {
     const from = config.PIS_STAFF_EMAIL_FROM ?? `pis@${new URL(smtpUrl).hostname}`;
-    channels.push(emailChannel(smtpUrl, from, to));
+    channels.push(emailChannel(smtpUrl, { from, to, onMissed }));
   }
   if (webhook !== undefined) channels.push(webhookChannel(webhook, ca));
   return channels;
 }
 
-function emailChannel(smtpUrl: string, from: string, to: readonly string[]): StaffChannel {
+interface Letter {
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly onMissed: StaffChannelOptions['onMissed'];
+}
+
+function emailChannel(smtpUrl: string, { from, to, onMissed }: Letter): StaffChannel {
   return {
     name: 'email',
     async send({ subject, text }) {
@@ -50,7 +62,8 @@ function emailChannel(smtpUrl: string, from: string, to: readonly string[]): Sta
       });
       try {
         const { rejected } = await transport.sendMail({ from, to: [...to], subject, text });
-        if (rejected.length > 0) throw new Error('the mail server refused an address of staff');
+        // The others have it. Sent again, it would reach them again and again, for as long as the address is refused.
+        if (rejected.length > 0) onMissed?.(rejected.length);
       } finally {
         transport.close();
       }

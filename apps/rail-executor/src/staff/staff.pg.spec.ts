@@ -11,7 +11,10 @@ let world: World;
 let smtp: SmtpServer;
 let chat: HttpsReceiver;
 let channels: readonly StaffChannel[];
+/** How many addresses the mail server did not take, of each digest. */
+let missed: number[];
 beforeEach(async () => {
+  missed = [];
   world = await openWorld();
   smtp = await startSmtpServer();
   chat = await startHttpsReceiver();
@@ -21,7 +24,7 @@ beforeEach(async () => {
       PIS_SMTP_URL: smtp.url,
       PIS_STAFF_WEBHOOK_URL: `${chat.url}/hooks/secret-token`,
     },
-    { ca: chat.caPem },
+    { ca: chat.caPem, onMissed: (addresses) => missed.push(addresses) },
   );
 });
 afterEach(async () => {
@@ -169,6 +172,37 @@ it('what could not be sent is sent later, over each channel apart, without its s
   expect([smtp.mails.length, chat.requests.length]).toEqual([1, 3]);
   expect(world.logger.lines.join()).toContain('staff could not be told');
   expect(world.logger.lines.join()).not.toContain('secret-token');
+});
+
+it('an address that the mail server refuses repeats no digest to the others', async () => {
+  const executor = world.executor({ staff: channels });
+  await inFlight(executor);
+  await followLog();
+  smtp.unknown = 'duty@example.com';
+  await executor.staffRound();
+  for (let round = 0; round < 2; round += 1) {
+    await timePasses();
+    await executor.staffRound();
+  }
+  expect(smtp.mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
+  expect(missed).toEqual([1]);
+});
+
+it('a digest that the mail server takes for nobody is sent again', async () => {
+  const [email] = staffChannels({
+    PIS_STAFF_EMAILS: ['duty@example.com'],
+    PIS_SMTP_URL: smtp.url,
+  });
+  const executor = world.executor({ staff: email === undefined ? [] : [email] });
+  await inFlight(executor);
+  await world.followLog({ notices: new StaffNotices(world.pool, ['email']) });
+  smtp.unknown = 'duty@example.com';
+  await executor.staffRound();
+  expect(smtp.mails).toEqual([]);
+  smtp.unknown = null;
+  await timePasses();
+  await executor.staffRound();
+  expect(smtp.mails.map(({ to }) => to)).toEqual([['duty@example.com']]);
 });
 
 it('an executor that dies loses nothing and repeats a digest once', async () => {

@@ -17,6 +17,8 @@ export interface SmtpServer {
   readonly commands: readonly string[];
   /** Answers to further mails with this code; null takes them. */
   refuse: number | null;
+  /** An address that it does not know. */
+  unknown: string | null;
   close(): Promise<void>;
 }
 
@@ -24,12 +26,12 @@ export async function startSmtpServer(): Promise<SmtpServer> {
   const mails: Mail[] = [];
   const commands: string[] = [];
   const sockets = new Set<Socket>();
-  const state: { refuse: number | null } = { refuse: null };
+  const state: { refuse: number | null; unknown: string | null } = { refuse: null, unknown: null };
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    converse(socket, { mails, commands }, () => state.refuse);
+    converse(socket, { mails, commands }, state);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -43,6 +45,12 @@ export async function startSmtpServer(): Promise<SmtpServer> {
     set refuse(code) {
       state.refuse = code;
     },
+    get unknown() {
+      return state.unknown;
+    },
+    set unknown(address) {
+      state.unknown = address;
+    },
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();
@@ -54,20 +62,21 @@ export async function startSmtpServer(): Promise<SmtpServer> {
 function converse(
   socket: Socket,
   { mails, commands }: { readonly mails: Mail[]; readonly commands: string[] },
-  refusal: () => number | null,
+  state: Pick<SmtpServer, 'refuse' | 'unknown'>,
 ): void {
   let [from, to, buffered, inData]: [string, string[], string, boolean] = ['', [], '', false];
   const say = (text: string) => socket.write(`${text}\r\n`);
   const take = (line: string) => {
     const [, verb = '', rest = ''] = /^(\w+)(.*)$/.exec(line) ?? [];
     const address = /<(.*)>/.exec(rest)?.[1] ?? '';
-    const code = refusal();
+    const { refuse: code, unknown } = state;
     commands.push(verb.toUpperCase());
     switch (verb.toUpperCase()) {
       case 'MAIL':
         [from, to] = [address, []];
         return say(code === null ? '250 ok' : `${code} not now`);
       case 'RCPT':
+        if (address === unknown) return say('550 no such user');
         to.push(address);
         return say('250 ok');
       case 'DATA':
