@@ -118,6 +118,19 @@ const additions: readonly Addition[] = [
     leadsTo: [['apps/api-gateway/src/events.controller.ts', /assignable/]],
   },
   {
+    what: 'a rail',
+    file: 'libs/domain/src/payment/payment-rail.ts',
+    after: "export const paymentRails = ['ACH', ",
+    text: "'CHIPS', ",
+    leadsTo: [
+      ['libs/bank-rails/src/selection/rail-terms.ts', /CHIPS/],
+      ['libs/bank-rails/src/selection/rail-selection.ts', /CHIPS/],
+      ['libs/bank-rails/src/calendar/rail-hours.ts', /CHIPS/],
+      ['libs/bank-statements/src/bai2-codes.ts', /ending return/],
+      ['apps/dashboard-web/src/format.ts', /CHIPS/],
+    ],
+  },
+  {
     what: 'a filter of the list of originators',
     file: 'libs/contracts/src/party-requests.ts',
     after: 'export const originatorListSchema = z.object({\n',

@@ -1,4 +1,5 @@
 /** How values read: amounts in dollars, times in the reader's zone, names of statuses. */
+import type { PaymentRail } from '@pis/dashboard/api';
 
 const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 const minorPerDollar = 100;
@@ -74,6 +75,16 @@ export const statusNames = {
   BLOCKED: 'Blocked',
   CANCELED: 'Canceled',
 } as const;
+
+/** A new rail does not compile before it is here. */
+const everyRail = {
+  ACH: true,
+  FEDNOW: true,
+  RTP: true,
+  FEDWIRE: true,
+  SWIFT: true,
+} as const satisfies Record<PaymentRail, true>;
+export const rails = Object.keys(everyRail) as readonly PaymentRail[];
 
 /** A status or direction of a later version reads as it is called. */
 export function labelOf(names: Readonly<Record<string, string>>, name: string): string {

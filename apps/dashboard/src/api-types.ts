@@ -10,6 +10,7 @@ import type { BodyInOf, DataOf, IdsOf, QueryInOf } from './operation.js';
 import type { OperationName, Operations } from './operations.js';
 
 export type { ValidationCode } from '@pis/contracts';
+export type { PaymentRail } from '@pis/domain';
 export type * from './operations/administration.js';
 export type { ExportItem } from './operations/export-files.js';
 export type { FeeSettings, FeeScheduleView } from './operations/fees.js';

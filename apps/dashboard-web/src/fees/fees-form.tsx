@@ -3,7 +3,7 @@ import { Button, Group, NativeSelect, SimpleGrid, Stack, TextInput } from '@mant
 import type { FeeScheduleView } from '@pis/dashboard/api';
 import { type FormEvent, useState } from 'react';
 import type { ApiFailure } from '../api.js';
-import { directionNames } from '../format.js';
+import { directionNames, rails } from '../format.js';
 import { issueText } from '../issue-texts.js';
 import {
   emptyRow,
@@ -16,8 +16,6 @@ import {
   rowOf,
 } from './fee-rows.js';
 import { FeesProblem, useSetFees } from './set-fees.js';
-
-const rails = ['ACH', 'FEDNOW', 'RTP', 'FEDWIRE', 'SWIFT'];
 
 export function FeesForm({
   schedules,

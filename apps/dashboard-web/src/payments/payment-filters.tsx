@@ -4,10 +4,10 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { call } from '../api.js';
-import { directionNames, nameOf, statusNames } from '../format.js';
+import { directionNames, nameOf, rails, statusNames } from '../format.js';
 import { contactQuery } from '../parties/party-queries.js';
 import { originatorChoices } from '../queries.js';
-import { hasFilters, type PaymentSearch, paymentSearchOf, rails } from './payment-search.js';
+import { hasFilters, type PaymentSearch, paymentSearchOf } from './payment-search.js';
 
 const typingMs = 400;
 

@@ -1,12 +1,11 @@
 /** The filters of the list of payments, as they are in the address and in saved views. */
-import { directionNames, statusNames } from '../format.js';
-
-export const rails = ['ACH', 'FEDNOW', 'RTP', 'FEDWIRE', 'SWIFT'] as const;
+import type { PaymentRail } from '@pis/dashboard/api';
+import { directionNames, rails, statusNames } from '../format.js';
 
 export interface PaymentSearch {
   readonly status?: keyof typeof statusNames;
   readonly direction?: keyof typeof directionNames;
-  readonly paymentRail?: (typeof rails)[number];
+  readonly paymentRail?: PaymentRail;
   readonly originatorId?: string;
   readonly contactId?: string;
   readonly externalPaymentId?: string;
