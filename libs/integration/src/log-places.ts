@@ -3,6 +3,7 @@ import {
   type Anchor,
   anchorAt,
   anchorOf,
+  beginning,
   countEvents,
   type EventStore,
   hasAnchor,
@@ -15,6 +16,7 @@ import {
   goBackAfterRestore,
   isRestoredSinceRelay,
   type KindsRead,
+  kindsReadTo,
   moveCheckpoint,
   readCheckpoints,
   readPlace,
@@ -164,7 +166,11 @@ export async function importCheckpoints(
         `the log does not have event ${checkpoint.eventId} at the checkpoint of ${checkpoint.group}: these checkpoints belong to another log`,
       );
   const moved: MovedReader[] = [];
-  for (const { group, kindsRead, ...anchor } of checkpoints)
-    moved.push(...(await moveReaders({ pool, store }, [group], anchor, undefined, kindsRead)));
+  for (const { group, kindsRead, ...anchor } of checkpoints) {
+    // What an export of this release does not name was never read.
+    const nothing = kindsReadTo(beginning, laterPrefixesOf(group));
+    const read = kindsRead && { ...nothing, ...kindsRead };
+    moved.push(...(await moveReaders({ pool, store }, [group], anchor, undefined, read)));
+  }
   return moved;
 }

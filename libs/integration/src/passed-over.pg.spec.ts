@@ -320,6 +320,27 @@ it('a group that moves to another database takes along what it has passed over',
   expect(await readToTheEnd(dispatcher)).toEqual([missed, last]);
 });
 
+it.each([
+  ['this release has read for', () => readToTheEnd(dispatcher)],
+  ['only the previous release has read for', () => previousReaderReachesTheEnd(dispatcher)],
+])(
+  'a group that %s moves to a database where it is elsewhere, and takes along what it has passed over',
+  async (_whom, readFirst) => {
+    await pay();
+    await readFirst();
+    const missed = await generateStatement();
+    await previousReaderReachesTheEnd(dispatcher);
+    const exported = await exportCheckpoints(log.pool);
+    const later = await pay();
+    for (const elsewhere of ['end', 'middle']) {
+      const position = elsewhere === 'end' ? await log.store.lastPosition() : exported[0]?.position;
+      await moveReaders(log, [dispatcher], await anchorAt(log.store, position ?? ''));
+      await importCheckpoints(log, exported);
+      expect(await readToTheEnd(dispatcher)).toEqual([missed, later]);
+    }
+  },
+);
+
 it('what is before a checkpoint that the previous release has exported counts as read', async () => {
   await generateStatement();
   const anchor = await anchorAt(log.store, await log.store.lastPosition());

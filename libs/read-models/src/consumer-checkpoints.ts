@@ -90,7 +90,7 @@ export async function readPlace(db: pg.Pool, group: string): Promise<Place> {
  * until now is left out as well.
  * @param anchor null moves it before every event
  * @param laterPrefixes of the group: see passed-over.ts
- * @param kindsRead forwards, what is read up to the new one. Default: everything
+ * @param kindsRead what is read up to the new one; backwards, no more than what was read. Default: everything
  */
 export async function moveCheckpoint(
   pool: pg.Pool,
@@ -111,7 +111,7 @@ export async function moveCheckpoint(
            stream_id = excluded.stream_id, revision = excluded.revision,
            generation = c.generation + 1, transport = excluded.transport, updated_at = now(),
            kinds_read = CASE WHEN excluded.position >= c.position THEN c.kinds_read || excluded.kinds_read
-             ELSE (SELECT coalesce(jsonb_object_agg(kind, least(read COLLATE "C", excluded.position)), '{}')
+             ELSE (SELECT coalesce(jsonb_object_agg(kind, least(read COLLATE "C", excluded.position, excluded.kinds_read->>kind)), '{}')
                      FROM jsonb_each_text(c.kinds_read) AS kinds (kind, read)) END)
      DELETE FROM quarantined_streams WHERE reader = $1 AND position > $2`,
     [
