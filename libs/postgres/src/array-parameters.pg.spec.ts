@@ -47,15 +47,18 @@ describe('an array as a parameter', () => {
     expect(ours).toHaveLength(values.length);
   });
 
-  it.each(['00000000-0000-4000-8000-00000000000g', '', '00000000-0000-4000-8000-000000000000\n'])(
-    'of UUIDs with %j is a data error, like an array of pg',
-    async (value) => {
-      for (const parameter of [uuidArray([value]), [value]])
-        await expect(pool.query('SELECT $1::uuid[]', [parameter])).rejects.toMatchObject({
-          code: '22P02',
-        });
-    },
-  );
+  it.each([
+    '00000000-0000-4000-8000-00000000000g',
+    '00000000-0000-4000-8000-0000000000\u0130a',
+    '00000000a0000-4000-8000-000000000000',
+    '',
+    '00000000-0000-4000-8000-000000000000\n',
+  ])('of UUIDs with %j is a data error, like an array of pg', async (value) => {
+    for (const parameter of [uuidArray([value]), [value]])
+      await expect(pool.query('SELECT $1::uuid[]', [parameter])).rejects.toMatchObject({
+        code: '22P02',
+      });
+  });
 
   it('has times to the millisecond, also before 2000', async () => {
     const values = [...times.map((time) => new Date(time)), null];
@@ -97,6 +100,7 @@ describe('an array as a parameter', () => {
       'text',
       ['a', null, '', 'NULL', 'null', ' a b ', '{a,b}', '"', '\\', 'a"b\\"c\\\\', "it's", 'é€😀\n'],
     ],
+    ['text', ['a', null, '', 'NULL', 'null', ' a b ', '{a,b}', "it's", 'é€😀\u007f\u2028']],
     ['integer', [0, -1, null, 2_147_483_647]],
     ['bigint', [Number.MAX_SAFE_INTEGER, '9223372036854775807', -5, null]],
     ['boolean', [true, null, false]],

@@ -14,12 +14,9 @@ const int32Bytes = 4;
 /** Dimensions, whether there are nulls, the type, the number of elements, and the index of the first. */
 const headBytes = 5 * int32Bytes;
 
-const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
 /** In binary form. If one of them is no UUID, in text, so that PostgreSQL refuses the statement as it would without this. */
 export function uuidArray(uuids: readonly (string | null)[]): Buffer | string {
-  if (!uuids.every((uuid) => uuid === null || uuidForm.test(uuid))) return textArray(uuids);
-  return binaryForm(uuidOid, uuids, uuidBytes, writeUuid);
+  return binaryForm(uuidOid, uuids, uuidBytes, writeUuid) ?? textArray(uuids);
 }
 
 /**
@@ -27,9 +24,10 @@ export function uuidArray(uuids: readonly (string | null)[]): Buffer | string {
  * wrong. @throws RangeError for an invalid Date
  */
 export function timeArray(times: readonly (Date | null)[]): Buffer | string {
-  if (!times.every((time) => time === null || Number.isSafeInteger(microsecondsOf(time))))
-    return textArray(times.map((time) => time?.toISOString() ?? null));
-  return binaryForm(timestamptzOid, times, timeBytes, writeTime);
+  return (
+    binaryForm(timestamptzOid, times, timeBytes, writeTime) ??
+    textArray(times.map((time) => time?.toISOString() ?? null))
+  );
 }
 
 /** Of any type whose values PostgreSQL reads as JavaScript writes them. */
@@ -46,14 +44,15 @@ function quoted(text: string): string {
   return /["\\]/.test(text) ? `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"` : `"${text}"`;
 }
 
+/** @param write false for a value that has no binary form: then the array has none */
 function binaryForm<Value>(
   oid: number,
   values: readonly (Value | null)[],
   valueBytes: number,
-  write: (value: Value, bytes: Buffer, at: number) => void,
-): Buffer | string {
+  write: (value: Value, bytes: Buffer, at: number) => boolean,
+): Buffer | null {
   // An array without elements has no dimension.
-  if (values.length === 0) return textArray([]);
+  if (values.length === 0) return null;
   const bytes = Buffer.allocUnsafe(headBytes + values.length * (int32Bytes + valueBytes));
   let at = bytes.writeInt32BE(1, 0);
   at = bytes.writeInt32BE(values.includes(null) ? 1 : 0, at);
@@ -63,41 +62,47 @@ function binaryForm<Value>(
   for (const value of values) {
     at = bytes.writeInt32BE(value === null ? nullLength : valueBytes, at);
     if (value === null) continue;
-    write(value, bytes, at);
+    if (!write(value, bytes, at)) return null;
     at += valueBytes;
   }
   return bytes.subarray(0, at);
 }
 
+/** Where the digits of each byte of a UUID begin. */
+const uuidDigits = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const uuidHyphens = [8, 13, 18, 23];
+const uuidLength = 36;
+const noDigit = 0xff;
+/** The values of hexadecimal digits, by their character code. */
+const digits = new Uint8Array(128).fill(noDigit);
+for (const digit of '0123456789abcdefABCDEF') digits[digit.charCodeAt(0)] = parseInt(digit, 16);
+
 /** Byte by byte: Buffer.write would need the text without hyphens. */
-function writeUuid(uuid: string, bytes: Buffer, at: number): void {
-  let digit = 0;
-  for (let index = at; index < at + uuidBytes; index += 1) {
-    if (uuid.charCodeAt(digit) === hyphen) digit += 1;
-    bytes[index] = (digitAt(uuid, digit) << 4) | digitAt(uuid, digit + 1);
-    digit += 2;
+function writeUuid(uuid: string, bytes: Buffer, at: number): boolean {
+  let all = 0;
+  for (let index = 0; index < uuidBytes; index += 1) {
+    const digit = uuidDigits[index] ?? 0;
+    const high = digits[uuid.charCodeAt(digit)] ?? noDigit;
+    const low = digits[uuid.charCodeAt(digit + 1)] ?? noDigit;
+    all |= high | low;
+    bytes[at + index] = (high << 4) | low;
   }
-}
-
-const hyphen = 0x2d;
-
-/** Of a hexadecimal digit: 0 to 9 end with their value, a and A with 1. */
-function digitAt(text: string, index: number): number {
-  const code = text.charCodeAt(index);
-  return (code & 0xf) + (code > 0x39 ? 9 : 0);
+  return (
+    all !== noDigit &&
+    uuid.length === uuidLength &&
+    uuidHyphens.every((hyphen) => uuid[hyphen] === '-')
+  );
 }
 
 const epochMs = Date.UTC(2000, 0, 1);
 const int32Values = 2 ** 32;
 
-/** Since the beginning of 2000. */
-function microsecondsOf(time: Date): number {
-  return (time.getTime() - epochMs) * 1000;
-}
-
-function writeTime(time: Date, bytes: Buffer, at: number): void {
-  const microseconds = microsecondsOf(time);
+function writeTime(time: Date, bytes: Buffer, at: number): boolean {
+  // Since the beginning of 2000.
+  const microseconds = (time.getTime() - epochMs) * 1000;
+  if (!Number.isSafeInteger(microseconds)) return false;
   const high = Math.floor(microseconds / int32Values);
   bytes.writeInt32BE(high, at);
   bytes.writeUInt32BE(microseconds - high * int32Values, at + int32Bytes);
+  return true;
 }

@@ -308,5 +308,6 @@ export function columnValues<Row>(
  * must pass its parameter through here too. The exact text is in `item`.
  */
 export function storableText(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\ufffd');
+  const isStorable = text.isWellFormed() && !text.includes('\0');
+  return isStorable ? text : text.toWellFormed().replaceAll('\0', '\ufffd');
 }
