@@ -177,7 +177,7 @@ it('tells operators once of a statement that fails, and generates it later', asy
   for (const originatorId of both) await expectWhole(originatorId);
 });
 
-describe('while the store of documents fails', () => {
+describe('while something fails that all statements need', () => {
   const others = Array.from({ length: 4 }, () => randomUUID());
   beforeEach(async () => {
     for (const originatorId of others)
@@ -192,7 +192,7 @@ describe('while the store of documents fails', () => {
     ['is away', new DocumentStoreUnavailable('no connection')],
     ['refuses', new DocumentStoreRefused('403 AccessDenied')],
   ])(
-    'and %s, a round ends after three statements, and the next one makes them all',
+    'the store of documents, which %s, a round ends after three statements, and the next one makes them all',
     async (_, error) => {
       let writes = 0;
       const failing: DocumentStore = {
@@ -212,7 +212,32 @@ describe('while the store of documents fails', () => {
     },
   );
 
-  it('for one statement, it holds up no other', async () => {
+  it('a table that falls behind, a round ends after three statements', async () => {
+    let writes = 0;
+    const { made, round } = process({
+      documents: {
+        read: documents.read.bind(documents),
+        remove: documents.remove.bind(documents),
+        write: async (...given) => {
+          writes += 1;
+          const written = await documents.write(...given);
+          await runners[0]?.stop();
+          const party = { organizationId, originatorId: first };
+          await pastLog.pay(store, party, 700, 'OUTBOUND', ...pastLog.minutes('2026-11-01', 1));
+          jest.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort());
+          return written;
+        },
+      },
+    });
+    try {
+      await round();
+    } finally {
+      jest.restoreAllMocks();
+    }
+    expect([writes, await made()]).toEqual([1, { generated: 1, failed: 3 }]);
+  });
+
+  it('but not one statement alone, it holds up no other', async () => {
     const failing: DocumentStore = {
       read: documents.read.bind(documents),
       remove: documents.remove.bind(documents),

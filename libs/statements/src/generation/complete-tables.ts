@@ -26,6 +26,9 @@ export class StatementPostponed extends Error {
   override readonly name = 'StatementPostponed';
 }
 
+/** A table is behind the log, for every originator. */
+export class TableBehind extends StatementPostponed {}
+
 /** For the tables that the statement is computed from. */
 const projectionLimitMs = 60_000;
 const projectionPollMs = 200;
@@ -83,7 +86,7 @@ export async function assertComplete(
   if (held !== null) throw new StatementPostponed(heldText(held, 'movements'));
 }
 
-/** Waits until a projection has applied the log up to a position. @throws StatementPostponed after a minute */
+/** Waits until a projection has applied the log up to a position. @throws TableBehind after a minute */
 export async function untilReached(
   { store, pool, signal }: WaitingSources,
   projection: 'directory' | 'movements',
@@ -91,7 +94,7 @@ export async function untilReached(
 ): Promise<void> {
   const limit = AbortSignal.timeout(projectionLimitMs);
   while (!(await hasReached({ store, pool }, projection, position))) {
-    if (limit.aborted) throw new StatementPostponed(`the projection ${projection} is behind`);
+    if (limit.aborted) throw new TableBehind(`the projection ${projection} is behind`);
     signal.throwIfAborted();
     await pause(projectionPollMs, AbortSignal.any([limit, signal]));
   }

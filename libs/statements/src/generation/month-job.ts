@@ -1,7 +1,7 @@
 /**
  * The monthly job: for each organization the months that have ended in its time zone and are not done yet, originator
  * by originator. One process at a time does it. A failure of one statement holds up no other: it is told, and tried
- * again in the next round. While the store of documents fails, a round ends after a few statements: each would wait for
+ * again in the next round. While something fails that all of them need, a round ends after a few statements: each would wait for
  * its time limit, and operators would be told of each.
  */
 import { DocumentStoreRefused, DocumentStoreUnavailable } from '@pis/documents';
@@ -10,7 +10,7 @@ import { type Anchor, anchorAt, hasAnchor, StoreUnavailable } from '@pis/event-s
 import { asSingleton } from '@pis/postgres';
 import { type HeldStream, heldText, heldUnlistedOriginators } from '@pis/read-models';
 import type pg from 'pg';
-import { assertTables, StatementPostponed, untilReached } from './complete-tables.js';
+import { assertTables, StatementPostponed, TableBehind, untilReached } from './complete-tables.js';
 import {
   generateStatement,
   type GenerationContext,
@@ -37,8 +37,8 @@ export interface JobResult {
 }
 
 const lock = { key: 491_730_521 } as const;
-/** Statements in a row that the store of documents has not taken. Then it will take no other. */
-const refusedInARowMax = 3;
+/** Statements in a row that the store of documents has not taken, or that a table was behind for. Others would fail, too. */
+const heldUpInARowMax = 3;
 /** Originators read at a time. */
 const pageMax = 100;
 const lowestId = '00000000-0000-0000-0000-000000000000';
@@ -74,7 +74,7 @@ export async function generateDueStatements(context: JobContext): Promise<JobRes
     const unlisted = await heldUnlistedOriginators({ pool, store });
     for (const held of unlisted)
       context.onProblem(new StatementPostponed(heldText(held, 'directory')));
-    const round: Round = { generated: 0, failed: 0, refusedInARow: 0 };
+    const round: Round = { generated: 0, failed: 0, heldUpInARow: 0 };
     for (const organization of due) {
       const last = lastMonth(context, organization);
       const own = { ...context, session, signal };
@@ -92,12 +92,11 @@ export async function generateDueStatements(context: JobContext): Promise<JobRes
 interface Round {
   generated: number;
   failed: number;
-  /** By the store of documents. */
-  refusedInARow: number;
+  heldUpInARow: number;
 }
 
-function isOver({ refusedInARow }: Round): boolean {
-  return refusedInARow >= refusedInARowMax;
+function isOver({ heldUpInARow }: Round): boolean {
+  return heldUpInARow >= heldUpInARowMax;
 }
 
 function mayBeOf({ owner }: HeldStream, { organization_id: id }: OrganizationRow): boolean {
@@ -176,7 +175,7 @@ async function isStated(
     if (!('refused' in made)) {
       if (made.isNew) {
         round.generated += 1;
-        round.refusedInARow = 0;
+        round.heldUpInARow = 0;
       }
       return true;
     }
@@ -189,8 +188,7 @@ async function isStated(
     // Nothing can be done for the others either.
     if (error instanceof StoreUnavailable) throw error;
     round.failed += 1;
-    if (error instanceof DocumentStoreUnavailable || error instanceof DocumentStoreRefused)
-      round.refusedInARow += 1;
+    if (isOfAll(error)) round.heldUpInARow += 1;
     try {
       await context.onFailed({ ...subject, error });
     } catch (untold) {
@@ -198,6 +196,11 @@ async function isStated(
     }
     return false;
   }
+}
+
+function isOfAll(error: unknown): boolean {
+  const reasons = [DocumentStoreUnavailable, DocumentStoreRefused, TableBehind];
+  return reasons.some((reason) => error instanceof reason);
 }
 
 async function* originatorsOf(
