@@ -168,7 +168,7 @@ export class AchOutbound {
   private async upload(file: RecordedFile, attempts: number): Promise<number> {
     const { pool, log, ackOverdueMs } = this.options;
     const { id, name, sinceMs } = file;
-    // This process was stopped. Nothing is waited for between this look and the upload.
+    // This process was stopped. The requests of an upload that has begun have time limits of their own.
     if (sinceMs() > uploadBeginMaxMs) {
       log.warn({ file: name }, 'an ACH file is not sent by a process that was stopped meanwhile');
       return lookAgainMinMs;
