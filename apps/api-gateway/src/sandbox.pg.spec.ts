@@ -86,7 +86,13 @@ describe('moving a sandbox payment by hand', () => {
             [reference],
           )
         ).rows;
-      return { paymentId, books, reports };
+      const plan = (type: string) =>
+        pool.query(
+          `INSERT INTO bank_notifications (reference, channel, type, due_at, created_at)
+           VALUES ($1, 'ach', $2, now() + interval '1 hour', now())`,
+          [reference, type],
+        );
+      return { paymentId, books, reports, plan };
     }
 
     it('changes the books of the bank, which reports it', async () => {
@@ -107,8 +113,11 @@ describe('moving a sandbox payment by hand', () => {
 
     it('fails only what the bank has not executed', async () => {
       const held = await submitted('pending');
+      // It would be confirmed later.
+      await held.plan('confirmed');
       expect(codeOf(await simulate(held.paymentId, { outcome: 'fail' }))).toBe('200');
       expect(await held.books()).toBeNull();
+      expect(await held.reports()).toEqual([{ type: 'rejected', code: null }]);
       const executed = await submitted('accepted');
       expect(codeOf(await simulate(executed.paymentId, { outcome: 'fail' }))).toBe('409 CONFLICT');
       expect(await executed.books()).toBe('executed');

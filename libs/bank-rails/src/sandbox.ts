@@ -119,6 +119,11 @@ const reportSql = `
   ), unexecuted AS (
     DELETE FROM bank_executions e USING known k
      WHERE k.allowed AND $2 = 'rejected' AND e.reference = k.reference AND e.number = k.executions
+  ), withdrawn AS (
+    -- What a delayed transfer was to report. SKIP LOCKED: whoever reports it just now waits for the transfer.
+    DELETE FROM bank_notifications WHERE id IN (
+      SELECT n.id FROM bank_notifications n JOIN known k ON k.reference = n.reference
+       WHERE k.allowed AND $2 = 'rejected' AND n.sequence IS NULL FOR UPDATE OF n SKIP LOCKED)
   ), booked AS (
     UPDATE bank_executions e
        SET executed_at = coalesce(e.executed_at, now()),
