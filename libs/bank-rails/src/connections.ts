@@ -7,7 +7,12 @@ export * from './connections/message-transport.js';
 export * from './connections/message-wire.js';
 export * from './connections/open-transports.js';
 export * from './connections/archive-retention.js';
-export { type ArchivedFile, type ArchiveFilter, listArchive } from './connections/archive-table.js';
+export {
+  type ArchivedFile,
+  type ArchiveFilter,
+  findArchived,
+  listArchive,
+} from './connections/archive-table.js';
 export * from './connections/bank-references.js';
 export * from './connections/file-archive.js';
 export * from './connections/connection-pauses.js';

@@ -3,6 +3,7 @@ export { closeAfterEach } from './testing/close-after-each.js';
 export * from './testing/generic-plan.js';
 export * from './testing/https-receiver.js';
 export * from './testing/interruptible.js';
+export * from './testing/items-of.js';
 export * from './testing/old-plans.js';
 export * from './testing/pngs.js';
 export * from './testing/random.js';

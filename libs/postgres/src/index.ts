@@ -4,6 +4,7 @@ export * from './binary-array.js';
 export * from './clock-difference.js';
 export * from './earlier-clock.js';
 export * from './group-commit.js';
+export * from './held-rows.js';
 export * from './iso-times.js';
 export * from './listener.js';
 export * from './migrate.js';

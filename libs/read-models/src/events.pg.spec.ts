@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { paymentEvents } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  itemsOf,
+  openTestPool,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { eventsProjection } from './events.projection.js';
 import { type EventsQuery, eventsQuery, type IndexedEventRef } from './events-query.js';
 import { ProjectionRunner } from './projection-runner.js';
-import { listQuarantine } from './quarantine.js';
+import { quarantinedStreams } from './quarantine.js';
 import { rebuildProjection } from './rebuild.js';
 import { appendEvents, completePayment, queuePayment } from './testing.js';
 
@@ -148,7 +153,7 @@ describe('the index of integration events', () => {
     await queue(0);
     await caughtUp();
     expect(await after('', 10)).toHaveLength(1);
-    expect(await listQuarantine(pool, 10)).toMatchObject([
+    expect(await itemsOf(quarantinedStreams(pool))).toMatchObject([
       { streamId, reason: 'a payment cannot begin with this event' },
     ]);
   });

@@ -7,10 +7,15 @@ import {
   originatorExample,
 } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore } from '@pis/event-store';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  itemsOf,
+  openTestPool,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { directoryProjection } from './directory.projection.js';
-import { countUnfinishedErasures, listUnfinishedErasures, noteErasure } from './party-erasures.js';
+import { countUnfinishedErasures, noteErasure, unfinishedErasures } from './party-erasures.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { rebuildProjection } from './rebuild.js';
 import { appendEvents } from './testing.js';
@@ -49,7 +54,7 @@ async function append(to: string, type: string, data: object, time = at): Promis
   return position;
 }
 
-const list = () => listUnfinishedErasures(pool, 10);
+const list = () => itemsOf(unfinishedErasures(pool));
 
 it('an erasure is unfinished from its request until its copies are rewritten, or until it is withdrawn', async () => {
   expect(await list()).toEqual([]);

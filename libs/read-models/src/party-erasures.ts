@@ -8,6 +8,7 @@
  */
 import type { ErasurePhase } from '@pis/domain';
 import type { Position } from '@pis/event-store';
+import { heldRows } from '@pis/postgres';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 
@@ -74,16 +75,15 @@ export async function erasuresAhead(
   return row;
 }
 
-/** The oldest first. */
-export async function listUnfinishedErasures(
-  db: Database,
-  max: number,
-): Promise<readonly UnfinishedErasure[]> {
-  const { rows } = await db.query<Omit<UnfinishedErasure, 'since'> & { readonly since: Date }>(
-    `${unfinished} ORDER BY since, id LIMIT $1`,
-    [max],
+/** All of them, the oldest first. */
+export async function* unfinishedErasures(
+  pool: pg.Pool,
+): AsyncGenerator<UnfinishedErasure, void, undefined> {
+  const rows = heldRows<Omit<UnfinishedErasure, 'since'> & { readonly since: Date }>(
+    pool,
+    `${unfinished} ORDER BY since, id`,
   );
-  return rows.map((row) => ({ ...row, since: row.since.toISOString() }));
+  for await (const row of rows) yield { ...row, since: row.since.toISOString() };
 }
 
 export type ErasureCounts = Readonly<Record<UnfinishedErasure['phase'], number>>;

@@ -2,6 +2,7 @@ import { type EventStore, memoryEventStore } from '@pis/event-store';
 import { paymentEvents } from '@pis/domain/testing';
 import {
   createTestDatabase,
+  itemsOf,
   openTestPool,
   type TestDatabase,
   until,
@@ -10,7 +11,7 @@ import type pg from 'pg';
 import { migrate } from './migrate.js';
 import { projections } from './projections.js';
 import { ProjectionRunner } from './projection-runner.js';
-import { countQuarantine, listQuarantine, requestRetry, skipEvent } from './quarantine.js';
+import { countQuarantine, quarantinedStreams, requestRetry, skipEvent } from './quarantine.js';
 import { rebuild } from './rebuild.js';
 import { appendEvents, completePayment, queuePayment, type TestPayment } from './testing.js';
 
@@ -21,6 +22,7 @@ const unknown = { type: 'PaymentEaten', at, data: {} };
 let database: TestDatabase;
 let store: EventStore;
 let pool: pg.Pool;
+const listQuarantine = () => itemsOf(quarantinedStreams(pool));
 let runner: ProjectionRunner;
 
 beforeEach(async () => {
@@ -75,7 +77,7 @@ it('an event that cannot be read holds back its own stream and no other', async 
   expect(() => runner.check()).not.toThrow();
   expect(await statusOf(payment)).toBe('PROCESSING');
   expect(await statusOf(other)).toBe('COMPLETED');
-  expect(await listQuarantine(pool, 10)).toMatchObject([
+  expect(await listQuarantine()).toMatchObject([
     {
       reader: 'projection:payments',
       streamId: payment.streamId,
@@ -140,7 +142,7 @@ it('the events that were held back follow in order once a release can read them'
   runner = start();
   await reached();
   await until(async () => (await statusOf(payment)) === 'COMPLETED', { timeoutMs });
-  expect(await listQuarantine(pool, 10)).toEqual([]);
+  expect(await listQuarantine()).toEqual([]);
 });
 
 it('an event that an operator skips is not applied, and the later ones are', async () => {
@@ -153,7 +155,7 @@ it('an event that an operator skips is not applied, and the later ones are', asy
   await runner.stop();
   runner = start();
   await until(async () => (await statusOf(payment)) === 'COMPLETED', { timeoutMs });
-  expect(await listQuarantine(pool, 10)).toEqual([]);
+  expect(await listQuarantine()).toEqual([]);
 });
 
 it('an event that is in no quarantine cannot be skipped', async () => {
@@ -166,14 +168,14 @@ it('a skip of the first event of a payment leaves the payment held back, and sto
   const streamId = 'payment-7d0f5a51-6a0f-4d39-8c0e-000000000009';
   await appendEvents(store, streamId, [unknown, paymentEvents.processing]);
   await reached();
-  const [held] = await listQuarantine(pool, 1);
+  const [held] = await listQuarantine();
   await skipEvent(pool, held?.eventId ?? '', 'ada');
   await runner.stop();
   runner = start();
   const other = await queuePayment(store, at);
   await reached();
   expect(await statusOf(other)).toBe('QUEUED');
-  await until(async () => (await listQuarantine(pool, 1))[0]?.eventType === 'PaymentProcessing', {
+  await until(async () => (await listQuarantine())[0]?.eventType === 'PaymentProcessing', {
     timeoutMs,
   });
   expect(() => runner.check()).not.toThrow();
@@ -186,7 +188,7 @@ it('a rebuild holds back the same streams, and takes over from the quarantine be
   await rebuild(projections.payments, { store, pool });
   expect(await statusOf(payment)).toBe('PROCESSING');
   expect(await statusOf(other)).toBe('QUEUED');
-  expect(await listQuarantine(pool, 10)).toMatchObject([
+  expect(await listQuarantine()).toMatchObject([
     { reader: 'projection:payments', streamId: payment.streamId },
   ]);
 });

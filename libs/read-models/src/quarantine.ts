@@ -7,6 +7,7 @@
  * stays until what was held back has been handled. One row per stream and reader bounds the list.
  */
 import { type Position, type RecordedEvent, UnreadableEvent } from '@pis/event-store';
+import { heldRows } from '@pis/postgres';
 import type pg from 'pg';
 import { storableText } from './projection.js';
 
@@ -246,18 +247,17 @@ export async function hasSkips(db: Database, streamId: string): Promise<boolean>
 
 // For operators.
 
-/** The oldest first. */
-export async function listQuarantine(
-  db: Database,
-  max: number,
-): Promise<readonly QuarantinedStream[]> {
-  const { rows } = await db.query<Omit<QuarantinedStream, 'heldSince'> & { heldSince: Date }>(
+/** All of them, the oldest first. */
+export async function* quarantinedStreams(
+  pool: pg.Pool,
+): AsyncGenerator<QuarantinedStream, void, undefined> {
+  const rows = heldRows<Omit<QuarantinedStream, 'heldSince'> & { heldSince: Date }>(
+    pool,
     `SELECT reader, stream_id AS "streamId", position, event_id AS "eventId",
        event_type AS "eventType", reason, held_since AS "heldSince"
-     FROM quarantined_streams ORDER BY held_since, reader, stream_id LIMIT $1`,
-    [max],
+     FROM quarantined_streams ORDER BY held_since, reader, stream_id`,
   );
-  return rows.map((row) => ({ ...row, heldSince: row.heldSince.toISOString() }));
+  for await (const row of rows) yield { ...row, heldSince: row.heldSince.toISOString() };
 }
 
 /** Streams held back, by reader, counted up to `max` in all. */

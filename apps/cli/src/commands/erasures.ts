@@ -1,20 +1,17 @@
 /** `pis erasures`: erasures of people that have not come to their end. */
-import { listUnfinishedErasures } from '@pis/read-models';
+import { unfinishedErasures } from '@pis/read-models';
 import { Command } from 'commander';
 import { withContext } from '../context.js';
-import { type OutputOptions, printList, withJson } from '../output.js';
-
-const listMax = 1_000;
+import { type OutputOptions, printItems, withJson } from '../output.js';
 
 export function erasureCommands(): Command {
   const command = new Command('erasures').description('erasures of people that are under way');
   withJson(
     command
       .command('list')
-      .description(`the oldest ${listMax} that have not ended, with phase and time of the request`),
-  ).action(async (options: OutputOptions) => {
-    const data = await withContext(({ pool }) => listUnfinishedErasures(pool, listMax));
-    printList(data, options);
-  });
+      .description('all that have not ended, the oldest first, with phase and time of the request'),
+  ).action((options: OutputOptions) =>
+    withContext(({ pool }) => printItems(unfinishedErasures(pool), options)),
+  );
   return command;
 }

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, printItems, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printItems, withJson } from '../output.js';
 import { paymentsInDoubt } from '../rails/in-doubt.js';
 import { paymentForStaff } from '../rails/payment-for-staff.js';
 
@@ -14,9 +14,7 @@ export function paymentCommands(): Command {
       .description(
         'all payments that are FAILED_IN_FLIGHT or held by the bank for longer than a day, the newest first, with all that is known',
       ),
-  ).action((options: OutputOptions) =>
-    withContext(({ store, pool }) => printItems(paymentsInDoubt(store, pool), options)),
-  );
+  ).action(listInDoubt);
   withOperator(
     withJson(
       payments
@@ -35,4 +33,23 @@ export function paymentCommands(): Command {
     print(shown, options);
   });
   return payments;
+}
+
+/** @throws CommandFailed after the whole list, when some could not be read */
+async function listInDoubt(options: OutputOptions): Promise<void> {
+  let unreadable = 0;
+  await withContext(({ store, pool }) =>
+    printItems(counted(paymentsInDoubt(store, pool)), options),
+  );
+  if (unreadable > 0)
+    throw new CommandFailed(
+      `${unreadable} of these payments cannot be read, each with its reason: see PisStreamsQuarantined in docs/runbooks/log.md, and ask the bank by the reference`,
+    );
+
+  async function* counted(items: ReturnType<typeof paymentsInDoubt>): typeof items {
+    for await (const item of items) {
+      if ('unreadable' in item) unreadable += 1;
+      yield item;
+    }
+  }
 }

@@ -1,21 +1,18 @@
 /** `pis quarantine`: streams that readers of the log hold back, because this release cannot read an event. */
 import { idSchema, validate } from '@pis/contracts';
-import { listQuarantine, requestRetry, skipEvent } from '@pis/read-models';
+import { quarantinedStreams, requestRetry, skipEvent } from '@pis/read-models';
 import { Command, InvalidArgumentError } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
-
-const listMax = 1_000;
+import { CommandFailed, type OutputOptions, print, printItems, withJson } from '../output.js';
 
 export function quarantineCommands(): Command {
   const command = new Command('quarantine').description('streams that a reader holds back');
   withJson(
-    command.command('list').description(`the oldest ${listMax} streams, with reader and reason`),
-  ).action(async (options: OutputOptions) => {
-    const data = await withContext(({ pool }) => listQuarantine(pool, listMax));
-    printList(data, options);
-  });
+    command.command('list').description('all streams, the oldest first, with reader and reason'),
+  ).action((options: OutputOptions) =>
+    withContext(({ pool }) => printItems(quarantinedStreams(pool), options)),
+  );
   withOperator(
     withJson(
       command
@@ -31,7 +28,12 @@ export function quarantineCommands(): Command {
     } as const;
     const result = await act(options, action, async ({ pool }) => {
       const requested = await requestRetry(pool, options.stream ?? null);
-      if (requested === 0) throw new CommandFailed('this stream is not in quarantine');
+      if (requested === 0)
+        throw new CommandFailed(
+          options.stream === undefined
+            ? 'no stream is in quarantine'
+            : 'this stream is not in quarantine',
+        );
       return { requested };
     });
     print(result, options);

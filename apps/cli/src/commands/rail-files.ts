@@ -17,7 +17,9 @@ export function fileCommands(): Command {
   withJson(
     files
       .command('list')
-      .description(`the newest ${listMax}; only a payment's with --payment`)
+      .description(
+        `the newest ${listMax}, and whether there are older ones; only a payment's with --payment`,
+      )
       .option('--payment <id>', 'only files that hold this payment, and the answers to them')
       .option('--after <id>', 'only files older than this one: the last one of the list before'),
   ).action(list);
@@ -63,10 +65,21 @@ async function list(options: OutputOptions & { payment?: string; after?: string 
     ...(options.after !== undefined && { after: idGiven('--after', options.after) }),
     max: listMax,
   };
-  const { listArchive } = await archive();
-  const files = await withContext(({ pool }) => listArchive(pool, filter));
-  const data = files.map(shown);
-  printList(data, options);
+  const { findArchived, listArchive } = await archive();
+  // One more than is listed tells whether there are others.
+  const found = await withContext(async ({ pool }) => {
+    const { after, max } = filter;
+    // Nothing is older than a file that is not there: the list would seem to be at its end.
+    if (after !== undefined && (await findArchived(pool, after)) === null)
+      throw new CommandFailed('--after: no file has this ID');
+    return listArchive(pool, { ...filter, max: max + 1 });
+  });
+  const data = found.slice(0, listMax).map(shown);
+  const nextAfter = found.length > listMax ? data.at(-1)?.id : undefined;
+  if (options.json === true) print({ data, nextAfter }, options);
+  else printList(data, options);
+  if (nextAfter !== undefined)
+    process.stderr.write(`pis: there are older files: go on with --after ${nextAfter}\n`);
 }
 
 function shown({ id, rail, way, kind, name, sha256, sizeBytes, createdAt }: ArchivedFile) {

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printItems, withJson } from '../output.js';
 import {
   dismissNotification,
   retryNotifications,
@@ -10,8 +10,6 @@ import {
 } from '../rails/notifications.js';
 import { addConnectionCommands } from './rail-connections.js';
 import { fileCommands } from './rail-files.js';
-
-const listMax = 1_000;
 
 export function railCommands(): Command {
   const rails = new Command('rails').description('what goes to the bank and comes from it');
@@ -21,11 +19,10 @@ export function railCommands(): Command {
   withJson(
     notifications
       .command('list')
-      .description(`the oldest ${listMax}, with the reason and the time of the next try`),
-  ).action(async (options: OutputOptions) => {
-    const data = await withContext(({ pool }) => unmatchedNotifications(pool, listMax));
-    printList(data, options);
-  });
+      .description('all of them, the oldest first, with the reason and the time of the next try'),
+  ).action((options: OutputOptions) =>
+    withContext(({ pool }) => printItems(unmatchedNotifications(pool), options)),
+  );
   withOperator(
     withJson(
       notifications
@@ -61,7 +58,12 @@ async function retry(
   } as const;
   const result = await act(options, action, async ({ pool }) => {
     const requested = await retryNotifications(pool, reference);
-    if (requested === 0) throw new CommandFailed('no unmatched notification has this reference');
+    if (requested === 0)
+      throw new CommandFailed(
+        all
+          ? 'there are no unmatched notifications'
+          : 'no unmatched notification has this reference',
+      );
     return { requested };
   });
   print(result, options);

@@ -68,6 +68,44 @@ it('all that are in doubt are listed once, the newest first, without those that 
   expect(listed).toEqual(paymentIds.slice(0, inDoubt).reverse());
 });
 
+describe('one that cannot be read', () => {
+  const away = Object.assign(new Error('away'), { isUnavailable: true });
+  const damaged = new Error('unknown type of event');
+  /** Reads all streams but that of one payment. */
+  const failingWith = (error: Error): EventStore => ({
+    ...store,
+    readStream: (streamId, ...rest) =>
+      streamId === `payment-${paymentIds[inDoubt - 2]}`
+        ? Promise.reject(error)
+        : store.readStream(streamId, ...rest),
+  });
+  const listedOf = async (some: EventStore) => {
+    const listed = [];
+    for await (const item of paymentsInDoubt(some, pool)) listed.push(item);
+    return listed;
+  };
+
+  it('is listed with the reason, and so are all others', async () => {
+    const listed = await listedOf(failingWith(damaged));
+    expect(listed.map(({ paymentId }) => paymentId)).toEqual(
+      paymentIds.slice(0, inDoubt).reverse(),
+    );
+    const paymentId = paymentIds[inDoubt - 2] ?? '';
+    expect(listed.filter((item) => 'unreadable' in item)).toEqual([
+      {
+        ...{ paymentId, reference: railReferenceOf(paymentId) },
+        unreadable: 'unknown type of event',
+        inquiries: expect.objectContaining({ inquiriesMade: 0 }) as unknown,
+        unmatchedNotifications: [],
+      },
+    ]);
+  });
+
+  it('ends the list when the event store is away', async () => {
+    await expect(listedOf(failingWith(away))).rejects.toBe(away);
+  });
+});
+
 it('a payment is read when it is wanted, with a pool of one connection, and no session stays', async () => {
   const small = openTestPool(database.url, 1);
   let read = 0;
@@ -79,8 +117,8 @@ it('a payment is read when it is wanted, with a pool of one connection, and no s
       return store.readStream(...args);
     },
   };
-  for await (const { status } of paymentsInDoubt(counting, small)) {
-    expect(status).toBe('FAILED_IN_FLIGHT');
+  for await (const listed of paymentsInDoubt(counting, small)) {
+    expect(listed).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
     break;
   }
   // The first ones have settled. One that is no payment may be a collection, which is a second stream.
@@ -91,7 +129,7 @@ it('a payment is read when it is wanted, with a pool of one connection, and no s
     (
       await pool.query(
         `SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND query LIKE '%in_doubt%' AND pid <> pg_backend_pid()`,
+          WHERE datname = current_database() AND query LIKE '%held_rows%' AND pid <> pg_backend_pid()`,
       )
     ).rowCount;
   await until(async () => (await sessions()) === 0, { timeoutMs: 60_000 });

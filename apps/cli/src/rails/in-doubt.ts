@@ -2,11 +2,13 @@
  * Payments and collections that were submitted and not confirmed in time, and those that the bank has held for longer than a day, with
  * everything that is known of them.
  */
+import { railReferenceOf } from '@pis/bank-rails';
 import { type LoadedTransfer, TransferMissing, TransferStream } from '@pis/commands';
 import { type RailRejection, transferAmountMinor, type TransferOwner } from '@pis/domain';
 import type { EventStore } from '@pis/event-store';
-import { endSession, ownConnection } from '@pis/postgres';
+import { heldRows, isTransient } from '@pis/postgres';
 import type pg from 'pg';
+import { describe } from '../output.js';
 
 export interface PaymentInDoubt {
   /** Of a collection its own ID. */
@@ -36,6 +38,14 @@ export interface PaymentInDoubt {
   readonly unmatchedNotifications: readonly Unmatched[];
 }
 
+/** One whose stream cannot be read, with what is known without it. It may have settled. */
+export interface UnreadableInDoubt
+  extends Pick<PaymentInDoubt, 'paymentId' | 'inquiries' | 'unmatchedNotifications'> {
+  /** Under which the bank knows it, if it has it. */
+  readonly reference: string;
+  readonly unreadable: string;
+}
+
 export interface Inquiries {
   readonly submissions: number;
   readonly lastSubmissionAt: string | null;
@@ -54,21 +64,26 @@ export interface Unmatched {
 /** As long as the executor waits before it asks the bank about a payment that the bank has taken. */
 const heldAfterMs = 24 * 3_600_000;
 
-/** Of rows that are read from the table at a time. */
-const pageMax = 500;
-
-/** All of them, the newest first. Each is read when it is wanted: there may be many. @throws StoreUnavailable, connection errors */
+/**
+ * All of them, the newest first. Each is read when it is wanted: there may be many. One that cannot be read is listed, too.
+ * @throws StoreUnavailable, connection errors
+ */
 export async function* paymentsInDoubt(
   store: EventStore,
   pool: pg.Pool,
-): AsyncGenerator<PaymentInDoubt, void, undefined> {
+): AsyncGenerator<PaymentInDoubt | UnreadableInDoubt, void, undefined> {
   const transfers = new TransferStream(store, 'system:cli');
   for await (const { payment_id: paymentId, is_held: isHeld } of listed(pool)) {
-    const transfer = await transfers.load(paymentId).catch(orNull);
-    const status = transfer?.state.status;
+    const transfer = await transfers.load(paymentId).catch(orReason);
+    if (transfer === null) continue;
+    if ('unreadable' in transfer) {
+      yield await unreadableInDoubt(pool, paymentId, transfer.unreadable);
+      continue;
+    }
+    const { status } = transfer.state;
     // The list lags behind: it has settled meanwhile.
     const isInDoubt = status === 'FAILED_IN_FLIGHT' || (isHeld && status === 'PROCESSING');
-    if (transfer && isInDoubt) yield await inDoubt(pool, transfer);
+    if (isInDoubt) yield await inDoubt(pool, transfer);
   }
 }
 
@@ -77,38 +92,38 @@ interface Listed {
   readonly is_held: boolean;
 }
 
-/**
- * The tables are read once. Whoever reads the list may be slow, so the rows wait in the server (WITH HOLD), and no transaction
- * stays open. The session is none of the pool's: the pool may have a single one, which the caller needs for each row.
- */
-async function* listed(pool: pg.Pool): AsyncGenerator<Listed, void, undefined> {
-  const session = await ownConnection(pool);
-  try {
-    await session.query(
-      `DECLARE in_doubt NO SCROLL CURSOR WITH HOLD FOR
-       SELECT payment_id, bool_or(is_held) AS is_held FROM (
-         SELECT payment_id, created_at, false AS is_held FROM payments WHERE status = 'FAILED_IN_FLIGHT'
-          UNION ALL
-         SELECT payment_id, submitted_at, stage = 'submitted' FROM rail_pending
-          WHERE stage = 'in_flight' OR stage = 'submitted' AND overdue_at IS NULL
-            AND submitted_at < now() - $1 * interval '1 millisecond') p
-        GROUP BY payment_id ORDER BY max(created_at) DESC, payment_id`,
-      [heldAfterMs],
-    );
-    for (;;) {
-      const { rows } = await session.query<Listed>(`FETCH ${pageMax} FROM in_doubt`);
-      yield* rows;
-      if (rows.length < pageMax) return;
-    }
-  } finally {
-    await endSession(session);
-  }
+function listed(pool: pg.Pool): AsyncGenerator<Listed, void, undefined> {
+  return heldRows<Listed>(
+    pool,
+    `SELECT payment_id, bool_or(is_held) AS is_held FROM (
+       SELECT payment_id, created_at, false AS is_held FROM payments WHERE status = 'FAILED_IN_FLIGHT'
+        UNION ALL
+       SELECT payment_id, submitted_at, stage = 'submitted' FROM rail_pending
+        WHERE stage = 'in_flight' OR stage = 'submitted' AND overdue_at IS NULL
+          AND submitted_at < now() - $1 * interval '1 millisecond') p
+      GROUP BY payment_id ORDER BY max(created_at) DESC, payment_id`,
+    [heldAfterMs],
+  );
 }
 
-/** A row of it is left, and the log does not have it. */
-function orNull(error: unknown): null {
+/** Null when a row of it is left, and the log does not have it. @throws what would befall every payment */
+function orReason(error: unknown): { readonly unreadable: string } | null {
   if (error instanceof TransferMissing) return null;
-  throw error;
+  if (isTransient(error)) throw error;
+  return { unreadable: describe(error) };
+}
+
+async function unreadableInDoubt(
+  pool: pg.Pool,
+  paymentId: string,
+  unreadable: string,
+): Promise<UnreadableInDoubt> {
+  const reference = railReferenceOf(paymentId);
+  return {
+    ...{ paymentId, reference, unreadable },
+    inquiries: await inquiriesOf(pool, paymentId),
+    unmatchedNotifications: await unmatchedOf(pool, reference),
+  };
 }
 
 async function inDoubt(pool: pg.Pool, { owner, state }: LoadedTransfer): Promise<PaymentInDoubt> {

@@ -1,6 +1,6 @@
 /** What the bank reported and fits no payment, in rail-executor's tables. */
 import { paymentIdOfRailReference } from '@pis/bank-rails';
-import { inTransaction, notifyOfWork } from '@pis/postgres';
+import { heldRows, inTransaction, notifyOfWork } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface UnmatchedNotification {
@@ -36,31 +36,31 @@ interface Row {
   readonly next_try_at: Date | null;
 }
 
-/** The oldest `max`. */
-export async function unmatchedNotifications(
+/** All of them, the oldest first. */
+export async function* unmatchedNotifications(
   pool: pg.Pool,
-  max: number,
-): Promise<readonly UnmatchedNotification[]> {
-  const { rows } = await pool.query<Row>(
+): AsyncGenerator<UnmatchedNotification, void, undefined> {
+  const rows = heldRows<Row>(
+    pool,
     `SELECT n.arrival, n.feed, n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
             nullif(r.due_at, 'infinity') AS next_try_at
        FROM rail_notifications n LEFT JOIN rail_notified_references r USING (feed, reference)
-      WHERE n.reason IS NOT NULL ORDER BY n.received_at, n.arrival LIMIT $1`,
-    [max],
+      WHERE n.reason IS NOT NULL ORDER BY n.received_at, n.arrival`,
   );
-  return rows.map((row) => ({
-    id: row.arrival,
-    connection: row.feed,
-    sequence: row.sequence,
-    reference: row.reference,
-    paymentId: paymentIdOfRailReference(row.reference),
-    type: row.type,
-    returnReasonCode: row.return_reason_code,
-    at: row.at.toISOString(),
-    receivedAt: row.received_at.toISOString(),
-    reason: row.reason,
-    nextTryAt: row.next_try_at?.toISOString() ?? null,
-  }));
+  for await (const row of rows)
+    yield {
+      id: row.arrival,
+      connection: row.feed,
+      sequence: row.sequence,
+      reference: row.reference,
+      paymentId: paymentIdOfRailReference(row.reference),
+      type: row.type,
+      returnReasonCode: row.return_reason_code,
+      at: row.at.toISOString(),
+      receivedAt: row.received_at.toISOString(),
+      reason: row.reason,
+      nextTryAt: row.next_try_at?.toISOString() ?? null,
+    };
 }
 
 /**
