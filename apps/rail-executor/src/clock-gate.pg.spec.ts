@@ -1,14 +1,51 @@
 /** An executor on a machine with a wrong clock sends nothing new: it would date payments and files, and nobody could correct that. */
 import { BankUnavailable } from '@pis/bank-rails';
 import { transferOwners } from '@pis/domain';
+import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { ClockGate } from './clock-gate.js';
 import { handle } from './testing/restored-log.js';
 import { openWorld, settle, type World } from './testing/world.js';
 
 const hourMs = 3_600_000;
 const off = (ms: number) => () => Date.now() + ms;
 
-let world: World;
-afterEach(() => world.close());
+describe('the clock of a machine that was paused', () => {
+  it('is noticed within a second, by at most one statement a second', async () => {
+    const database = await createTestDatabase();
+    const pool = openTestPool(database.url, 1);
+    try {
+      let [steadyMs, behindMs, statements] = [0, 0, 0];
+      const counting = new Proxy(pool, {
+        get: (target, name) => {
+          if (name === 'query') statements += 1;
+          const value: unknown = Reflect.get(target, name);
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        },
+      });
+      const gate = new ClockGate(
+        counting,
+        () => Date.now() - behindMs,
+        () => steadyMs,
+      );
+      await gate.pass();
+      behindMs = 2 * hourMs;
+      for (steadyMs = 0; steadyMs < 1_000; steadyMs += 20) await gate.pass();
+      expect(statements).toBe(1);
+      steadyMs = 1_000;
+      await expect(gate.pass()).rejects.toThrow('behind that of PostgreSQL');
+      expect(statements).toBe(2);
+    } finally {
+      await pool.end();
+      await database.drop();
+    }
+  });
+});
+
+let world: World | null = null;
+afterEach(async () => {
+  await world?.close();
+  world = null;
+});
 
 it.each(
   transferOwners.flatMap((owner) => [2 * hourMs, -2 * hourMs].map((ms) => [owner, ms] as const)),
