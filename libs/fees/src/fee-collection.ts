@@ -11,7 +11,7 @@ import {
   monthAt,
   type Refusal,
 } from '@pis/domain';
-import { asSingleton } from '@pis/postgres';
+import { asSingleton, isTransient } from '@pis/postgres';
 import {
   assertListsInLog,
   checkClosedThrough,
@@ -77,7 +77,7 @@ export class FeeCollection {
   /**
    * The same for one month, by hand: closes the month of every originator, and those before it, and begins to collect
    * them. In the sandbox the month may be the current one.
-   * @throws FeesUnknown also when some originators are held up, after the others were collected
+   * @throws FeesUnknown, AggregateError also when some originators are held up or fail, after the others were collected
    * @throws StoreUnavailable
    */
   async collectMonth(
@@ -110,22 +110,46 @@ export class FeeCollection {
     }
     const collected: FeePeriod[] = [];
     let missing: SettlementAccountMissing | null = null;
-    for (const organization of organizations)
-      for (const period of await this.close(
-        organization,
-        { through: month, withClosed: true, ...known },
-        lost,
-      )) {
-        const after = await collectPeriod(this.options, period.feePeriodId);
+    const failures: unknown[] = [];
+    const trying = { failures, lost };
+    const end = { through: month, withClosed: true, ...known };
+    for (const organization of organizations) {
+      const facts = { organizationId: organization.organizationId };
+      const closed = await this.orFailed(trying, facts, () => this.close(organization, end, lost));
+      for (const { feePeriodId } of closed ?? []) {
+        const after = await this.orFailed(trying, { feePeriodId }, () =>
+          collectPeriod(this.options, feePeriodId),
+        );
+        if (after === null) continue;
         if ('refused' in after) missing = after;
         else if (compareMonths(after, month) === 0) collected.push(after);
       }
+    }
     // Also of organizations that are in no list because their streams are held back.
     const held = known.held.filter(
       ({ owner }) => organizationId === null || owner.organizationId === organizationId,
     );
-    if (held.length > 0) throw new FeesUnknown(held.map((each) => heldText(each)).join(', '));
+    if (held.length > 0)
+      failures.push(new FeesUnknown(held.map((each) => heldText(each)).join(', ')));
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, 'some fees were not collected');
     return missing ?? collected;
+  }
+
+  /** One organization or period holds up no other: null, and the failure is kept. @throws what would befall all of them */
+  private async orFailed<Result>(
+    { failures, lost }: { readonly failures: unknown[]; readonly lost: AbortSignal },
+    facts: Readonly<Record<string, unknown>>,
+    work: () => Promise<Result>,
+  ): Promise<Result | null> {
+    try {
+      return await work();
+    } catch (error) {
+      if (lost.aborted || isTransient(error)) throw error;
+      this.options.onFailed(error, facts);
+      failures.push(error);
+      return null;
+    }
   }
 
   /** @returns the IDs of the periods that were closed */

@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { BankAccount } from '@pis/domain';
+import type { EventStore } from '@pis/event-store';
+import { feePeriodIdOf } from './fee-ids.js';
 import { feeWorld, type FeeWorld } from './testing/fee-world.js';
 
 jest.setTimeout(240_000);
@@ -44,6 +46,28 @@ it('fees of an organization that the lists lack, while those of others are colle
   const byHand = world.collector({ environment: 'sandbox' });
   await expect(byHand.collectMonth(october, null)).rejects.toMatchObject(failure);
   expect(await byHand.collectMonth(october, world.organizationId)).toHaveLength(1);
+});
+
+it('an organization whose month cannot be closed by hand, while the others are collected', async () => {
+  // Its turn comes first.
+  const first = await world.newOrganization('00000000-0000-4000-8000-000000000001');
+  const damaged = await world.newOriginator('2026-10-02T12:00:00.000Z', first);
+  const completedAt = '2026-10-15T12:00:00.000Z';
+  await world.pay({ originatorId: damaged, organizationId: first, fees, completedAt });
+  const originatorId = await withFees();
+  await world.caughtUp();
+  const error = new Error('the event cannot be read');
+  const on: EventStore = {
+    ...world.store,
+    append: (streamId, ...rest) =>
+      streamId === `feePeriod-${feePeriodIdOf(damaged, october)}`
+        ? Promise.reject(error)
+        : world.store.append(streamId, ...rest),
+  };
+  const byHand = world.collector({ on, environment: 'sandbox' });
+  await expect(byHand.collectMonth(october, null)).rejects.toBe(error);
+  expect(world.failures).toEqual([error]);
+  expect(await world.periodOf(originatorId, october)).toMatchObject({ status: 'COLLECTING' });
 });
 
 it('a collection that is refused', async () => {
