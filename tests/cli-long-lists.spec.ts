@@ -1,14 +1,16 @@
 /** The lists of `pis` that staff work through: each is whole, however long it is. */
+import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
 import { railReferenceOf } from '@pis/bank-rails';
 import { postgresEventStore, systemContext } from '@pis/event-store';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { pis, pisJson } from './support/process.js';
+import { pis, pisJson, root } from './support/process.js';
 
 // Each command is a process of its own.
 jest.setTimeout(120_000);
@@ -67,6 +69,28 @@ it('every stream in quarantine, the oldest first', async () => {
   expect(streams).toEqual(numbers.map((number) => `payment-${number}`));
 });
 
+it('a reader that has seen enough ends the list without a word', async () => {
+  const command = `"${process.execPath}" apps/cli/bin/pis.mjs quarantine list | head -n 1`;
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', command], {
+    cwd: root,
+    env: { ...process.env, ...environment },
+  });
+  expect(stdout).toBe('reader: event-relay\n');
+  expect(stderr).toBe('');
+});
+
+it('output that cannot be written is a failure with its reason', async () => {
+  for (const list of ['quarantine list', 'consumers list']) {
+    const command = `"${process.execPath}" apps/cli/bin/pis.mjs ${list} --json > /dev/full`;
+    const env = { ...process.env, ...environment };
+    const failed = promisify(execFile)('bash', ['-c', command], { cwd: root, env });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^pis: cannot write the output: ENOSPC.*\n$/) as string,
+    });
+  }
+});
+
 it('every erasure that has not ended, the oldest first', async () => {
   await pool.query(
     `INSERT INTO party_erasures (kind, party_id, phase, since, position)
@@ -112,14 +136,86 @@ describe('rails files list', () => {
   });
 });
 
-it('a payment in doubt that cannot be read is listed with the reason, and the exit code is 1', async () => {
-  const paymentId = randomUUID();
+/** Of another system. */
+async function appendForeign(streamId: string): Promise<void> {
   const store = postgresEventStore({ pool });
   const metadata = { ...systemContext('test'), schemaVersion: 1, at, previousHash: null };
-  await store.append(`payment-${paymentId}`, 'noStream', [
+  const [last] = await store.readStream(streamId, {
+    direction: 'backwards',
+    maxCount: 1,
+    leaveSealed: true,
+  });
+  await store.append(streamId, last?.revision ?? 'noStream', [
     { id: randomUUID(), type: 'InvoicePaid', data: {}, metadata },
   ]);
   await store.close();
+}
+
+const foreignReason = expect.stringContaining('InvoicePaid: unknown type of event') as string;
+
+describe('an item that cannot be read is listed with the reason beside the others, and the exit code is 1', () => {
+  let organizationId: string;
+  beforeAll(async () => {
+    const create = ['organization', 'create', '--name', 'Acme'];
+    ({ organizationId } = await pisJson<{ organizationId: string }>(create, environment));
+  });
+
+  it('an API key', async () => {
+    const createIn = (id: string) =>
+      pisJson<{ apiKeyId: string }>(
+        ['api-key', 'create', '--organization', id, '--type', 'read_only'],
+        environment,
+      );
+    const [damaged, whole] = [await createIn(organizationId), await createIn(organizationId)];
+    const streamOf = async (apiKeyId: string) => {
+      const { rows } = await pool.query<{ id: string }>(
+        "SELECT stream_id AS id FROM events WHERE type = 'ApiKeyCreated' AND data ->> 'apiKeyId' = $1",
+        [apiKeyId],
+      );
+      return rows[0]?.id ?? '';
+    };
+    await appendForeign(await streamOf(damaged.apiKeyId));
+    const list = (id: string) =>
+      pis(['api-key', 'list', '--organization', id, '--json'], environment);
+    const { code, stdout, stderr } = await list(organizationId);
+    expect(JSON.parse(stdout)).toEqual([
+      { apiKeyId: damaged.apiKeyId, unreadable: foreignReason },
+      expect.objectContaining({ apiKeyId: whole.apiKeyId, revokedAt: null }),
+    ]);
+    expect(stderr).toMatch(/1 of these keys cannot be read/);
+    expect(code).toBe(1);
+
+    const create = ['organization', 'create', '--name', 'Other'];
+    const other = await pisJson<{ organizationId: string }>(create, environment);
+    expect(await list(other.organizationId)).toMatchObject({ code: 0, stdout: '[]\n' });
+  });
+
+  it('a user', async () => {
+    const createUser = (name: string) =>
+      pis(
+        [
+          ...['user', 'create', '--organization', organizationId, '--role', 'admin', '--json'],
+          ...['--email', `${name}@example.com`],
+        ],
+        environment,
+        'correct horse battery\n',
+      ).then(({ stdout }) => JSON.parse(stdout) as { userId: string });
+    const [damaged, whole] = [await createUser('ada'), await createUser('bob')];
+    await appendForeign(`user-${damaged.userId}`);
+    const list = ['user', 'list', '--organization', organizationId, '--json'];
+    const { code, stdout, stderr } = await pis(list, environment);
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({ userId: whole.userId, email: 'bob@example.com' }),
+      { userId: damaged.userId, unreadable: foreignReason },
+    ]);
+    expect(stderr).toMatch(/1 of these users cannot be read/);
+    expect(code).toBe(1);
+  });
+});
+
+it('a payment in doubt that cannot be read is listed with the reason, and the exit code is 1', async () => {
+  const paymentId = randomUUID();
+  await appendForeign(`payment-${paymentId}`);
   const reference = railReferenceOf(paymentId);
   await pool.query(
     `INSERT INTO rail_pending (payment_id, reference, rail, stage, submitted_at, deadline_at, connection)
@@ -131,10 +227,16 @@ it('a payment in doubt that cannot be read is listed with the reason, and the ex
     data: [
       {
         ...{ paymentId, reference },
-        unreadable: expect.stringContaining('InvoicePaid: unknown type of event') as string,
+        unreadable: foreignReason,
       },
     ],
   });
   expect(stderr).toMatch(/1 of these payments cannot be read/);
   expect(code).toBe(1);
+  // Its own command says where to read on.
+  const shown = await pis(['payments', 'show', '--id', paymentId], environment);
+  expect(shown.stderr).toMatch(
+    /InvoicePaid: unknown type of event .*PisStreamsQuarantined in docs\/runbooks\/log.md/,
+  );
+  expect(shown.code).toBe(1);
 });

@@ -167,7 +167,11 @@ describe('on a separate database', () => {
       await plain('api-key', 'create', '--organization', nobody, '--type', 'full_access'),
       `there is no organization ${nobody}`,
     );
-    expect(await json('api-key', 'list', '--organization', nobody)).toEqual([]);
+    for (const kind of ['api-key', 'user'])
+      expectRefusal(
+        await plain(kind, 'list', '--organization', nobody),
+        `there is no organization ${nobody}`,
+      );
   });
 
   it('a key is shown once, listed without its value, and revoked permanently', async () => {

@@ -23,11 +23,23 @@ function inherit(command: Command): Command {
   return command;
 }
 
+/** The last one. A command that waits for its output gets it, too; one that does not has done its work by then. */
+let outputError: NodeJS.ErrnoException | null = null;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader such as `head` has seen enough, and nobody wants to know.
+  if (error.code !== 'EPIPE') {
+    if (outputError === null)
+      process.stderr.write(`pis: cannot write the output: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+  outputError = error;
+});
 onWarning(({ name, message }) => process.stderr.write(`pis: ${name}: ${message}\n`));
 try {
   await program.parseAsync(process.argv);
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
+  else if (error === outputError) process.exitCode = 1;
   else {
     const expected = error instanceof CommandFailed || error instanceof ConfigurationError;
     const reason = expected ? error.message : describe(error) + hint(error);
@@ -36,10 +48,14 @@ try {
   }
 }
 
-/** What the operator may have forgotten. */
+/** What the operator may have forgotten, or does next. */
 function hint(error: unknown): string {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && schemaMissing.includes(String(cause.code)))
       return ' (has it been prepared with pis migrate?)';
+    // By name: its class would load the event store for every command.
+    if (cause.name === 'UnreadableEvent')
+      return ' (see PisStreamsQuarantined in docs/runbooks/log.md)';
+  }
   return '';
 }

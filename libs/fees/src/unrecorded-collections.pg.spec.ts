@@ -38,6 +38,25 @@ async function withFees(): Promise<string> {
   return originatorId;
 }
 
+it('lists one whose month cannot be read with the reason', async () => {
+  const { originatorId, collectionId } = await collected();
+  await filed(collectionId, originatorId);
+  const feePeriodId = feePeriodIdOf(originatorId, october);
+  const failingWith = (error: Error) => ({
+    ...memoryEventStore(),
+    readStream: (streamId: string) =>
+      streamId === `feePeriod-${feePeriodId}` ? Promise.reject(error) : Promise.resolve([]),
+  });
+  expect(await found(failingWith(new Error('unknown type of event')))).toMatchObject([
+    {
+      collectionId,
+      period: { feePeriodId, status: null, unreadable: 'unknown type of event' },
+    },
+  ]);
+  const away = Object.assign(new Error('away'), { isUnavailable: true });
+  await expect(found(failingWith(away))).rejects.toBe(away);
+});
+
 async function collected(): Promise<{ originatorId: string; collectionId: string }> {
   const originatorId = await withFees();
   await world.round();

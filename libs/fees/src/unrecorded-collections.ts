@@ -12,6 +12,7 @@ import {
   streamIdOf,
 } from '@pis/domain';
 import { type EventStore, repository } from '@pis/event-store';
+import { isTransient } from '@pis/postgres';
 import type pg from 'pg';
 import { attemptOf, feePeriodIdOf } from './fee-ids.js';
 
@@ -34,8 +35,10 @@ export interface UnrecordedPeriod extends Month {
   readonly feePeriodId: string;
   /** From 1. */
   readonly attempt: number;
-  /** As the log has the month now. Null: it is not closed. */
+  /** As the log has the month now. Null: it is not closed, or cannot be read. */
   readonly status: FeePeriodStatus | null;
+  /** Why the month cannot be read. */
+  readonly unreadable?: string;
 }
 
 interface Row extends Omit<UnrecordedCollection, 'amountMinor' | 'period'> {
@@ -95,8 +98,14 @@ async function periodOf(
 ): Promise<UnrecordedPeriod | null> {
   const found = monthOfCollection(originatorId, collectionId, submittedAt);
   if (found === null) return null;
-  const { state } = await repository(store, feePeriods).load(found.feePeriodId);
-  return { ...found, status: state?.status ?? null };
+  try {
+    const { state } = await repository(store, feePeriods).load(found.feePeriodId);
+    return { ...found, status: state?.status ?? null };
+  } catch (error) {
+    // One month that cannot be read ends no list.
+    if (isTransient(error)) throw error;
+    return { ...found, status: null, unreadable: (error as Error).message };
+  }
 }
 
 function monthOfCollection(

@@ -28,6 +28,7 @@ import {
   type StreamStates,
 } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
+import { isTransient } from '@pis/postgres';
 import type pg from 'pg';
 import { AdminChanges } from './admin-changes.js';
 import { Credentials } from './credentials.js';
@@ -151,8 +152,22 @@ export class Users {
 
   /** In the order of their creation. @throws StoreUnavailable */
   async list(organizationId: string): Promise<readonly UserView[]> {
+    return this.listBeside(organizationId, (_, error) => {
+      throw error;
+    });
+  }
+
+  /**
+   * @param onUnreadable told of each user that cannot be read; the others are listed
+   * @throws StoreUnavailable
+   */
+  async listBeside(
+    organizationId: string,
+    onUnreadable: (userId: string, error: unknown) => void,
+  ): Promise<readonly UserView[]> {
     const rows = await this.credentials.ofOrganization(organizationId);
-    const found = await this.loadAll(rows.map(({ userId }) => userId));
+    const ids = rows.map(({ userId }) => userId);
+    const found = await this.loadAll(ids, onUnreadable);
     return rows.flatMap(({ hasPassword, lockedUntil, lastSignInAt }, index) => {
       const state = found[index] ?? null;
       if (state === null || isErased(state) || !hasPassword) return [];
@@ -329,11 +344,20 @@ export class Users {
   }
 
   /** In the order of the IDs. Streams are read a page at a time, and a few at once. */
-  private async loadAll(userIds: readonly string[]): Promise<readonly (User | null)[]> {
+  private async loadAll(
+    userIds: readonly string[],
+    onUnreadable?: (userId: string, error: unknown) => void,
+  ): Promise<readonly (User | null)[]> {
+    const load = (userId: string) =>
+      this.users.load(userId).catch((error: unknown) => {
+        if (onUnreadable === undefined || isTransient(error)) throw error;
+        onUnreadable(userId, error);
+        return { state: null };
+      });
     const found: (User | null)[] = [];
     for (let from = 0; from < userIds.length; from += loadingMax) {
       const some = userIds.slice(from, from + loadingMax);
-      const loaded = await Promise.all(some.map((userId) => this.users.load(userId)));
+      const loaded = await Promise.all(some.map(load));
       found.push(...loaded.map(({ state }) => state));
     }
     return found;

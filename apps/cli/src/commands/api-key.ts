@@ -5,7 +5,8 @@ import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { requireOrganization } from '../organization-given.js';
+import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
 import { granted } from '../refusals.js';
 
 export function apiKeyCommands(): Command {
@@ -59,16 +60,27 @@ export function apiKeyCommands(): Command {
       .command('list')
       .description("list an organization's keys; the keys themselves are not shown")
       .requiredOption('--organization <id>', 'organization ID'),
-  ).action(async (options: OutputOptions & { organization: string }) => {
-    const keys = await withContext(({ store }) => allApiKeys(store));
-    print(
-      keys
-        .filter(({ organizationId }) => organizationId === options.organization)
-        .map((key) => listed(key, options)),
-      options,
-    );
-  });
+  ).action(list);
   return apiKey;
+}
+
+/** @throws CommandFailed after the whole list, when some could not be read */
+async function list(options: OutputOptions & { organization: string }): Promise<void> {
+  const organizationId = idGiven('--organization', options.organization);
+  const keys = await withContext(async ({ store }) => {
+    const found = await apiKeysOf(store, organizationId);
+    if (found.length === 0) await requireOrganization(store, organizationId);
+    return found;
+  });
+  print(
+    keys.map((key) => ('unreadable' in key ? key : listed(key, options))),
+    options,
+  );
+  const unreadable = keys.filter((key) => 'unreadable' in key).length;
+  if (unreadable > 0)
+    throw new CommandFailed(
+      `${unreadable} of these keys cannot be read, each with its reason: see PisStreamsQuarantined in docs/runbooks/log.md`,
+    );
 }
 
 /** `keyType` is a former name of `type`, which scripts may read. */
@@ -77,11 +89,42 @@ function listed({ digest: _, keyType, ...key }: NonNullable<ApiKeyState>, { json
   return { apiKeyId, type: keyType, ...(json === true ? { keyType } : {}), ...others };
 }
 
-/** Folded from the log, so that the list is right whether or not a projector runs. */
-async function allApiKeys(store: EventStore): Promise<NonNullable<ApiKeyState>[]> {
+interface UnreadableKey {
+  /** Null when nothing tells which key it is, or whose. */
+  readonly apiKeyId: string | null;
+  readonly unreadable: string;
+}
+
+/**
+ * Folded from the log, so that the list is right whether or not a projector runs. Only the events of the organization stay in memory, and
+ * those of keys of which nothing tells whose they are.
+ */
+async function apiKeysOf(
+  store: EventStore,
+  organizationId: string,
+): Promise<(NonNullable<ApiKeyState> | UnreadableKey)[]> {
   const streams = new Map<string, RecordedEvent[]>();
-  for await (const event of apiKeyEvents(store, beginning))
-    streams.set(event.streamId, [...(streams.get(event.streamId) ?? []), event]);
+  for await (const event of apiKeyEvents(store, beginning)) {
+    const before = streams.get(event.streamId);
+    if (before !== undefined) before.push(event);
+    else if (event.revision === 0 && mayBeOf(event, organizationId))
+      streams.set(event.streamId, [event]);
+  }
   const { fold } = repository(store, apiKeys);
-  return [...streams.values()].flatMap((events) => fold(events).state ?? []);
+  return [...streams.values()].flatMap((events) => {
+    try {
+      return fold(events).state ?? [];
+    } catch (error) {
+      const { apiKeyId } = events[0]?.data ?? {};
+      return {
+        apiKeyId: typeof apiKeyId === 'string' ? apiKeyId : null,
+        unreadable: describe(error),
+      };
+    }
+  });
+}
+
+function mayBeOf({ type, data }: RecordedEvent, organizationId: string): boolean {
+  const owner = data['organizationId'];
+  return type !== 'ApiKeyCreated' || typeof owner !== 'string' || owner === organizationId;
 }

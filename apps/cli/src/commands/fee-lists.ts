@@ -2,9 +2,9 @@
 import type { FeePeriodStatus } from '@pis/domain';
 import { unrecordedCollections } from '@pis/fees';
 import { listFeePeriods } from '@pis/read-models';
-import { withContext } from '../context.js';
+import { type Context, withContext } from '../context.js';
 import { idGiven } from '../operator-action.js';
-import { type OutputOptions, print } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printItems } from '../output.js';
 
 export interface PeriodsOptions extends OutputOptions {
   readonly status?: FeePeriodStatus;
@@ -29,12 +29,19 @@ export async function listPeriods(options: PeriodsOptions): Promise<void> {
   print({ data, nextOffset: found.length > limit ? offset + limit : null }, options);
 }
 
+/** @throws CommandFailed after the whole list, when some months could not be read */
 export async function listUnrecorded(options: OutputOptions): Promise<void> {
-  const data = await withContext(async ({ pool, store }) => {
-    const found = [];
-    for await (const { amountMinor, ...collection } of unrecordedCollections({ pool, store }))
-      found.push({ ...collection, amount: amountMinor });
-    return found;
-  });
-  print({ data }, options);
+  let unreadable = 0;
+  await withContext((stores) => printItems(shown(stores), options));
+  if (unreadable > 0)
+    throw new CommandFailed(
+      `the months of ${unreadable} of these collections cannot be read: see PisStreamsQuarantined in docs/runbooks/log.md`,
+    );
+
+  async function* shown({ pool, store }: Pick<Context, 'pool' | 'store'>) {
+    for await (const { amountMinor, ...collection } of unrecordedCollections({ pool, store })) {
+      if (collection.period?.unreadable !== undefined) unreadable += 1;
+      yield { ...collection, amount: amountMinor };
+    }
+  }
 }

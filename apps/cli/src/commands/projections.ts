@@ -1,4 +1,5 @@
 import {
+  lagMax,
   projectionNames,
   type ProjectionName,
   projectionStatus,
@@ -31,7 +32,13 @@ export function projectionCommands(): Command {
   const command = new Command('projections').description('the read models');
   withJson(command.command('status').description('how far each projection is')).action(
     async (options: OutputOptions) => {
-      print(await withContext(({ pool, store }) => projectionStatus(pool, store)), options);
+      const status = await withContext(({ pool, store }) => projectionStatus(pool, store));
+      print(status, options);
+      for (const { name, lag } of status)
+        if (lag >= lagMax)
+          process.stderr.write(
+            `pis: ${name}: at least ${lagMax} events behind: not counted further\n`,
+          );
     },
   );
   withOperator(

@@ -5,7 +5,8 @@ import { Command, Option } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { erasureWaits } from '../erasure.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { requireOrganization } from '../organization-given.js';
+import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
 import { passwordOnStdin } from '../password.js';
 import { granted } from '../refusals.js';
 
@@ -28,15 +29,32 @@ export function userCommands(): Command {
       .requiredOption('--organization <id>', 'organization ID'),
   ).action(async (options: OutputOptions & { organization: string }) => {
     const organizationId = idGiven('--organization', options.organization);
-    print(
-      await withContext(async (context) => (await usersOf(context)).list(organizationId)),
-      options,
-    );
+    await list(organizationId, options);
   });
   addDisable(user);
   addReset(user);
   addErase(user);
   return user;
+}
+
+/** @throws CommandFailed after the whole list, when some could not be read */
+async function list(organizationId: string, options: OutputOptions): Promise<void> {
+  const unreadable: { readonly userId: string; readonly unreadable: string }[] = [];
+  const users = await withContext(async (context) => {
+    const found = await (
+      await usersOf(context)
+    ).listBeside(organizationId, (userId, error) => {
+      unreadable.push({ userId, unreadable: describe(error) });
+    });
+    if (found.length + unreadable.length === 0)
+      await requireOrganization(context.store, organizationId);
+    return found;
+  });
+  print([...users, ...unreadable], options);
+  if (unreadable.length > 0)
+    throw new CommandFailed(
+      `${unreadable.length} of these users cannot be read, each with the reason: see PisStreamsQuarantined in docs/runbooks/log.md`,
+    );
 }
 
 function addCreate(user: Command): void {
