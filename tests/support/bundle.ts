@@ -17,9 +17,7 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** The bundle of this run of tests, which all files share. Nothing may write to it, and it is deleted with the run. */
 export async function sharedBundle(): Promise<string> {
-  const folder = process.env['PIS_TEST_RUN_FOLDER'];
-  if (folder === undefined) throw new Error('PIS_TEST_RUN_FOLDER is not set');
-  const bundle = path.join(folder, 'bundle');
+  const bundle = path.join(runFolder(), 'bundle');
   await madeOnce(bundle, bundleInto);
   return bundle;
 }
@@ -29,6 +27,17 @@ export async function makeBundle(): Promise<string> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-bundle-'));
   await bundleInto(folder);
   return folder;
+}
+
+function runFolder(): string {
+  const folder = process.env['PIS_TEST_RUN_FOLDER'];
+  if (folder === undefined) throw new Error('PIS_TEST_RUN_FOLDER is not set');
+  return folder;
+}
+
+/** Most processes of a bundle load the same packages: Node.js keeps their compiled code beside the bundle, not in it. */
+function compiled(): Environment {
+  return { NODE_COMPILE_CACHE: path.join(runFolder(), 'bundle-compiled') };
 }
 
 /** `npm run bundle`. */
@@ -44,7 +53,7 @@ export function runInBundle(
   env: Environment,
 ): Promise<CommandResult> {
   const command = [path.join(bundle, 'start.js'), ...args];
-  return runCommand(process.execPath, command, { env, cwd: bundle });
+  return runCommand(process.execPath, command, { env: { ...compiled(), ...env }, cwd: bundle });
 }
 
 export function startInBundle(
@@ -53,7 +62,9 @@ export function startInBundle(
   env: Environment,
 ): Promise<RunningProcess> {
   const command = [path.join(bundle, 'start.js'), ...args];
-  return startCommand(process.execPath, command, { env, cwd: bundle, readyLine });
+  return startCommand(process.execPath, command, {
+    ...{ env: { ...compiled(), ...env }, cwd: bundle, readyLine },
+  });
 }
 
 /** One line for each file: its path, what is in it, and its time. Links are not followed. */
