@@ -11,6 +11,11 @@ describe('An error', () => {
     expect('details' in body.error).toBe(code === 'VALIDATION_ERROR');
   });
 
+  it('has an empty list of details if a VALIDATION_ERROR has none, as for a request that is not HTTP', () => {
+    const { body } = answerTo(new ApiError('VALIDATION_ERROR', 'this is not valid HTTP'));
+    expect(body.error.details).toEqual([]);
+  });
+
   const conflict = new WrongExpectedRevision('payment-1', 0, 1);
   it.each([
     ['a conflict that remained after all tries', conflict],

@@ -36,7 +36,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    /** Only for a VALIDATION_ERROR (rule error-3). */
+    /** Only for a VALIDATION_ERROR (rule error-3). Without them its list of details is empty. */
     readonly details?: readonly Problem[],
   ) {
     super(message);
@@ -58,11 +58,11 @@ export interface ErrorAnswer {
 }
 
 export function answerTo(error: unknown): ErrorAnswer {
-  const { code, message, details } = asApiError(error);
+  const { code, message, details = [] } = asApiError(error);
   return {
     status: statusOf[code],
     headers: headersOf[code] ?? {},
-    body: { error: { code, message, ...(code === 'VALIDATION_ERROR' && details && { details }) } },
+    body: { error: { code, message, ...(code === 'VALIDATION_ERROR' && { details }) } },
   };
 }
 
