@@ -1,9 +1,5 @@
-/**
- * The message desk, reached in this process with the bytes that HTTPS would carry. What this process has just written is not read
- * again: a twentieth of a payment's CPU time.
- */
+/** The message desk, reached in this process with the bytes that HTTPS would carry. */
 import { BankRefused } from '@pis/bank-rails';
-import { messageWrittenAs } from '@pis/bank-rails/iso20022';
 import { inboxPageMax, messageMaxBytes, type MessageTransport } from '@pis/bank-rails/connections';
 import type { MessageDesk } from './message-desk.js';
 
@@ -11,7 +7,7 @@ export function inProcessMessages(desk: MessageDesk): MessageTransport {
   return {
     async send({ xml }) {
       if (xml.byteLength > messageMaxBytes) throw new BankRefused('the message is too large');
-      return desk.answer(xml, messageWrittenAs(xml));
+      return desk.answer(xml);
     },
     inbox: ({ after, max }) => desk.inbox({ after, max: Math.min(max, inboxPageMax) }),
     onMessage: (listener) => desk.onMessage(listener),

@@ -90,12 +90,10 @@ function originalOf(transfer: CreditTransfer, rail: IsoRail): OriginalTransfer {
   return { messageId, messageName, createdAt, instructionId, endToEndId, transactionId, uetr };
 }
 
-/** @param isCopy whether the desk has to read the bytes, as from another process */
-async function send(rail: IsoRail, message: IsoMessage, isCopy = false): Promise<IsoMessage> {
+async function send(rail: IsoRail, message: IsoMessage): Promise<IsoMessage> {
   const sender = { ...customer, isTest: true };
   const xml = writeIsoMessage(profileOf(rail), sender, message);
-  const sent = isCopy ? Uint8Array.from(xml) : xml;
-  const answer = await inProcessMessages(desk).send({ id: message.messageId, xml: sent });
+  const answer = await inProcessMessages(desk).send({ id: message.messageId, xml });
   if (answer === null) throw new Error('the bank did not answer');
   return readIsoMessage(answer).message;
 }
@@ -141,21 +139,18 @@ describe.each(isoRails)('the message desk of the simulated bank, %s', (rail) => 
     ['0204', 'RJCT', 'MS03'],
     ['0401', 'RCVD', null],
     ['0502', 'PDNG', null],
-  ])(
-    'answers a transfer to %s with %s, as often as it comes, also from elsewhere',
-    async (ending, status, code) => {
-      const transfer = transferOf(rail, ending);
-      for (const isCopy of [false, true])
-        expect(await send(rail, transfer, isCopy)).toMatchObject({
-          type: 'pacs.002',
-          status,
-          reason: code === null ? null : { code },
-          original: { instructionId: transfer.instructionId },
-        });
-      expect(await ask(rail, transfer)).toMatchObject({ type: 'pacs.002', status });
-      expect(await bankBooks(pool)).toHaveLength(status === 'RJCT' ? 0 : 1);
-    },
-  );
+  ])('answers a transfer to %s with %s, as often as it comes', async (ending, status, code) => {
+    const transfer = transferOf(rail, ending);
+    for (let times = 0; times < 2; times += 1)
+      expect(await send(rail, transfer)).toMatchObject({
+        type: 'pacs.002',
+        status,
+        reason: code === null ? null : { code },
+        original: { instructionId: transfer.instructionId },
+      });
+    expect(await ask(rail, transfer)).toMatchObject({ type: 'pacs.002', status });
+    expect(await bankBooks(pool)).toHaveLength(status === 'RJCT' ? 0 : 1);
+  });
 
   it('rejects another message under the same end-to-end id', async () => {
     const transfer = transferOf(rail, '4321');

@@ -39,11 +39,10 @@ export class MessageDesk {
 
   /**
    * The bank's direct answer to a message. Safe to repeat.
-   * @param known what the bytes say, if that is known
    * @throws BankRefused for what is no message that a bank takes; BankUnavailable when the books cannot be reached
    */
-  async answer(xml: Uint8Array, known: IsoMessage | null = null): Promise<Uint8Array> {
-    const message = known ?? readRefusing(xml);
+  async answer(xml: Uint8Array): Promise<Uint8Array> {
+    const message = readRefusing(xml);
     const rail = railOf(xml);
     const { answered, message: answer } = await reachable(() => this.answerTo(message, rail));
     return writeIsoMessage(profileOf(rail), answered.customer, answer);

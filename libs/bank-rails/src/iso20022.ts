@@ -7,7 +7,7 @@ export * from './rails/iso20022/identifiers.js';
 export * from './rails/iso20022/xml-reader.js';
 export { MessageRefused } from './rails/iso20022/xml.js';
 export * from './rails/iso20022/read-messages.js';
-export { isFromUs, messageWrittenAs, writeIsoMessage } from './rails/iso20022/write-messages.js';
+export { isFromUs, writeIsoMessage } from './rails/iso20022/write-messages.js';
 export * from './rails/iso20022/statuses.js';
 export * from './rails/iso20022/rejection-reasons.js';
 export * from './rails/iso20022/iso-bank.js';

@@ -24,13 +24,6 @@ import { optionalPart, part, writeXml, type XmlPart } from './xml.js';
 export const isoNamespace = 'urn:iso:std:iso:20022:tech:xsd:';
 export const envelopeNamespace = `${isoNamespace}nvlp.001.001.01`;
 
-const written = new WeakMap<Uint8Array, IsoMessage>();
-
-/** The message that this process wrote as these very bytes, which nobody changes. Null for bytes from elsewhere, and for a copy. */
-export function messageWrittenAs(bytes: Uint8Array): IsoMessage | null {
-  return written.get(bytes) ?? null;
-}
-
 /**
  * The same bytes for the same message, whenever it is written.
  * @param sender our bank, also in a message that the other bank sends to us
@@ -43,15 +36,13 @@ export function writeIsoMessage(
   const document = part('Document', [documentBody(profile, message)], {
     xmlns: isoNamespace + profile.versions[message.type],
   });
-  const bytes = writeXml(
+  return writeXml(
     part(
       'BizMsgEnvlp',
       [part('Hdr', [header(profile, sender, message)]), part('Doc', [document])],
       { xmlns: envelopeNamespace },
     ),
   );
-  written.set(bytes, message);
-  return bytes;
 }
 
 function header(profile: IsoRailProfile, sender: IsoSender, message: IsoMessage): XmlPart {
