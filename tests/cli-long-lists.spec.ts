@@ -236,7 +236,7 @@ it('a payment in doubt that cannot be read is listed with the reason, and the ex
   // Its own command says where to read on.
   const shown = await pis(['payments', 'show', '--id', paymentId], environment);
   expect(shown.stderr).toMatch(
-    /InvoicePaid: unknown type of event .*PisStreamsQuarantined in docs\/runbooks\/log.md/,
+    /InvoicePaid: unknown type of event .*PisStreamsQuarantined in docs.runbooks.log\.md/,
   );
   expect(shown.code).toBe(1);
 });
