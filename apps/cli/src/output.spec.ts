@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { printMoved } from './commands/consumers.js';
 import { print, printItems, printList } from './output.js';
 
 const hostile = 'a\r\u001b[2K\u009b31m\u202eb';
@@ -46,6 +47,27 @@ it('leaves the JSON of a list open when an item fails', async () => {
     printItems(each([{ id: 1 }], new Error('away')), { json: true }),
   );
   expect(text).toBe('{"data":[{"id":1}');
+});
+
+it('says which counts of events ended at their limit', () => {
+  const told = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
+  const moved = (reader: string, eventsToRead: number) => ({
+    reader,
+    eventsToRead,
+    from: '',
+    to: '',
+  });
+  const text = written(() =>
+    printMoved([moved('rail-executor', 99_999), moved('webhook-dispatcher', 100_000)], {
+      json: true,
+    }),
+  );
+  const stderr = told.mock.calls.map(([part]) => String(part)).join('');
+  told.mockRestore();
+  expect(JSON.parse(text)).toMatchObject({ moved: [{ eventsToRead: 99_999 }, {}] });
+  expect(stderr).toBe(
+    'pis: webhook-dispatcher: at least 100000 events: they were not counted further\n',
+  );
 });
 
 async function* each(items: readonly unknown[], failure?: Error): AsyncGenerator<unknown> {

@@ -52,6 +52,13 @@ export async function say(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }
 
+/** Says on stderr which counts ended at their limit: the number alone looks like the whole. */
+export function tellCutCounts(counts: Readonly<Record<string, number>>, max: number): void {
+  for (const [name, count] of Object.entries(counts))
+    if (count >= max)
+      process.stderr.write(`pis: ${name}: at least ${max} events: they were not counted further\n`);
+}
+
 function human(result: unknown): string {
   if (Array.isArray(result)) return result.length === 0 ? 'none' : result.map(human).join('\n\n');
   if (typeof result !== 'object' || result === null) return shown(String(result));

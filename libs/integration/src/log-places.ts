@@ -57,8 +57,8 @@ export class NoSuchPlace extends Error {
 const positionForm = /^\d{1,40}$/;
 const postgresDigits = 20;
 const pageMax = 1_000;
-/** Limit of the count. */
-const countMax = 100_000;
+/** Events to read are counted up to here. */
+export const eventsToReadMax = 100_000;
 
 /**
  * The event after which a reader continues. Null for the beginning of the log.
@@ -116,7 +116,10 @@ export async function moveReaders(
   kindsRead?: KindsRead,
 ): Promise<readonly MovedReader[]> {
   const checkpoints = await readCheckpoints(pool);
-  const eventsToRead = await countEvents(store, { after: anchor?.position ?? '', max: countMax });
+  const eventsToRead = await countEvents(store, {
+    after: anchor?.position ?? '',
+    max: eventsToReadMax,
+  });
   const moved: MovedReader[] = [];
   for (const group of groups) {
     const from = checkpoints.find(({ reader }) => reader === group)?.position ?? '';

@@ -5,6 +5,7 @@ import { readCheckpoints } from '@pis/read-models';
 import {
   anchorNamed,
   consumerGroups,
+  eventsToReadMax,
   exportCheckpoints,
   type ExportedCheckpoint,
   importCheckpoints,
@@ -17,7 +18,14 @@ import { shortReaders } from '@pis/service-kit/stores';
 import { Argument, Command } from 'commander';
 import { type Context, withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
+import {
+  CommandFailed,
+  type OutputOptions,
+  print,
+  printList,
+  tellCutCounts,
+  withJson,
+} from '../output.js';
 
 const groups = [relayGroup, ...consumerGroups];
 
@@ -49,7 +57,7 @@ export function consumerCommands(): Command {
     const moved = await act(options, action, (context) =>
       refusing(() => importCheckpoints(context, consumers)),
     );
-    print({ moved }, options);
+    printMoved(moved, options);
   });
   withOperator(
     withJson(
@@ -63,9 +71,16 @@ export function consumerCommands(): Command {
     const subject = { group: name ?? null, to: options.to };
     const action = { name: 'consumers reset', subject, outcome } as const;
     const moved = await act(options, action, (context) => reset(context, name, options.to));
-    print({ moved }, options);
+    printMoved(moved, options);
   });
   return command;
+}
+
+/** The groups, and how much each reads again. */
+export function printMoved(moved: readonly MovedReader[], options: OutputOptions): void {
+  print({ moved }, options);
+  const counts = moved.map(({ reader, eventsToRead }) => [reader, eventsToRead] as const);
+  tellCutCounts(Object.fromEntries(counts), eventsToReadMax);
 }
 
 export interface To {

@@ -10,7 +10,7 @@ import {
 import { Argument, Command } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
-import { type OutputOptions, print, withJson } from '../output.js';
+import { type OutputOptions, print, tellCutCounts, withJson } from '../output.js';
 
 const progressEveryMs = 5_000;
 
@@ -34,11 +34,7 @@ export function projectionCommands(): Command {
     async (options: OutputOptions) => {
       const status = await withContext(({ pool, store }) => projectionStatus(pool, store));
       print(status, options);
-      for (const { name, lag } of status)
-        if (lag >= lagMax)
-          process.stderr.write(
-            `pis: ${name}: at least ${lagMax} events behind: not counted further\n`,
-          );
+      tellCutCounts(Object.fromEntries(status.map(({ name, lag }) => [name, lag])), lagMax);
     },
   );
   withOperator(

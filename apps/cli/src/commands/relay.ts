@@ -20,7 +20,7 @@ import { Command, Option } from 'commander';
 import type { Context } from '../context.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import { CommandFailed, describe, type OutputOptions, print, withJson } from '../output.js';
-import { outcome, refusing, type To } from './consumers.js';
+import { outcome, printMoved, refusing, type To } from './consumers.js';
 
 const place = 'a position, an ISO 8601 time, beginning, or end';
 
@@ -49,7 +49,7 @@ export function relayCommands(): Command {
         return moveReaders(context, [relayGroup], anchor);
       }),
     );
-    print({ moved }, options);
+    printMoved(moved, options);
   });
   withOperator(
     withJson(
