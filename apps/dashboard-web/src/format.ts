@@ -76,7 +76,7 @@ export const statusNames = {
   CANCELED: 'Canceled',
 } as const;
 
-/** A new rail does not compile before it is here. */
+/** The compiler asks for a new rail here. */
 const everyRail = {
   ACH: true,
   FEDNOW: true,
