@@ -8,7 +8,7 @@ import {
   queuedIn,
   statementStream,
 } from '@pis/integration/testing';
-import { closeAfterEach, interruptible, openTestPool, until } from '@pis/local-servers/testing';
+import { closeAfterEach, openTestPool, tcpProxy, until } from '@pis/local-servers/testing';
 import { type Message, pgConsumerState } from '@pis/messaging';
 import { Bell } from '@pis/postgres';
 import { createLogger } from '@pis/service-kit';
@@ -23,7 +23,7 @@ it('publishes all that was passed over although the database goes away in betwee
   const log = await openPaymentLog();
   atEnd(() => log.close());
   const { store } = log;
-  const server = await interruptible(log.pool.options.connectionString ?? '');
+  const server = await tcpProxy(log.pool.options.connectionString ?? '');
   atEnd(() => server.close());
   const pool = openTestPool(server.url, 5);
   atEnd(() => pool.end());

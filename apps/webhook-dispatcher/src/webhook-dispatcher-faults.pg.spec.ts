@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { StoreUnavailable } from '@pis/event-store';
 import { testKeyring } from '@pis/keyring/testing';
-import { closeAfterEach, until } from '@pis/local-servers/testing';
+import { closeAfterEach, openTestPool, tcpProxy, until } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { dispatcherLimits, leaseMs, slotsOf } from './limits.js';
-import { cuttableDatabase } from './testing/cuttable-database.js';
 import {
   type DispatcherFixture,
   dispatcherFixture,
@@ -171,17 +170,19 @@ describe('When something breaks, a client still receives its webhooks', () => {
   it('the database fails during an attempt: the attempt is recorded when it is back', async () => {
     await fixture.createEndpoint();
     fixture.receiver.respondWith(() => ({ delayMs: 300 }));
-    const database = await cuttableDatabase(fixture.databaseUrl);
+    const database = await tcpProxy(fixture.databaseUrl);
     atEnd(() => database.close());
-    const dispatcher = started({ pool: database.pool });
+    const pool = openTestPool(database.url, 5);
+    atEnd(() => pool.end());
+    const dispatcher = started({ pool });
     atEnd(() => dispatcher.stop());
     await dispatcher.handle(await fixture.paymentEvent());
     await fixture.receiver.waitFor(() => true);
-    database.cut();
+    database.goAway();
     await until(() => database.refused() > 3, { timeoutMs });
     await expect(dispatcher.handle(await fixture.paymentEvent())).rejects.toThrow();
     expect(await states()).toEqual(['pending']);
-    database.restore();
+    database.comeBack();
     await untilDelivered(1);
     expect(fixture.receiver.requests).toHaveLength(1);
   });

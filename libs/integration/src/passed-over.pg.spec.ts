@@ -4,7 +4,7 @@
  */
 import { topics } from '@pis/contracts';
 import { anchorAt, type Position, type RecordedEvent } from '@pis/event-store';
-import { interruptible, openTestPool, until } from '@pis/local-servers/testing';
+import { openTestPool, tcpProxy, until } from '@pis/local-servers/testing';
 import {
   CheckpointMoved,
   EmbeddedConsumerStrategy,
@@ -211,7 +211,7 @@ it('a group handles all that was passed over although the database goes away in 
   const missed: string[] = [];
   for (let n = 0; n < 5; n += 1) missed.push(await generateStatement());
   await previousReaderReachesTheEnd(dispatcher);
-  const server = await interruptible(log.pool.options.connectionString ?? '');
+  const server = await tcpProxy(log.pool.options.connectionString ?? '');
   const pool = openTestPool(server.url, 5);
   const { store } = log;
   const limits = { pageMax: 1 };

@@ -11,8 +11,8 @@ import { countingStore, shortSightedStore } from '@pis/event-store/testing';
 import {
   closeAfterEach,
   createTestDatabase,
-  interruptible,
   openTestPool,
+  tcpProxy,
   type TestDatabase,
   until,
 } from '@pis/local-servers/testing';
@@ -273,7 +273,7 @@ it.each([
 ])(
   'what was passed over is applied once although the database goes away %s and comes back',
   async (_when, step) => {
-    const server = await interruptible(database.url);
+    const server = await tcpProxy(database.url);
     atEnd(() => server.close());
     const through = openTestPool(server.url, 5);
     atEnd(() => through.end());

@@ -1,4 +1,4 @@
-import { tcpProxy } from './tcp-proxy.js';
+import { tcpProxy } from '@pis/local-servers/testing';
 
 const notification = 'A'.charCodeAt(0);
 const ready = 'Z'.charCodeAt(0);

@@ -1,4 +1,4 @@
-import { tcpProxy } from './tcp-proxy.js';
+import { tcpProxy } from '@pis/local-servers/testing';
 
 /** A proxy that can silently drop all data, like a network partition. */
 export async function silenceable(target: string) {
