@@ -110,6 +110,26 @@ it('a connection that the server ends immediately fails its query, not the proce
   }
 });
 
+it('a database that takes no connections for a while refuses with a transient error', async () => {
+  const [database, other] = [await createTestDatabase(), await createTestDatabase()];
+  atEnd(() => database.drop());
+  atEnd(() => other.drop());
+  const pool = createPool(database.url, 'spec', logger);
+  atEnd(() => pool.end());
+  const elsewhere = createPool(other.url, 'spec', logger);
+  atEnd(() => elsewhere.end());
+  const allow = (isAllowed: boolean) =>
+    elsewhere.query(
+      `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} ALLOW_CONNECTIONS ${isAllowed}`,
+    );
+  await allow(false);
+  const failure: unknown = await pool.query('SELECT 1').catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: '55000' });
+  expect(isTransient(failure)).toBe(true);
+  await allow(true);
+  expect((await pool.query('SELECT 1')).rowCount).toBe(1);
+});
+
 /** A server that says "ready" and "terminated by an administrator" in one packet. */
 async function endingAtOnce() {
   const message = (type: string, body: Buffer) => {

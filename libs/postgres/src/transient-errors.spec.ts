@@ -50,6 +50,7 @@ describe('a transient error', () => {
   it.each([
     ['a password is being changed', coded('28P01')],
     ['the database is being restored', coded('3D000')],
+    ['the database takes no connections', coded('55000')],
     ['a disk cannot be read', coded('58030')],
     ['a session was idle for too long', coded('25P03')],
     ['a right was taken away', coded('42501')],
