@@ -80,10 +80,14 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   const reference = railReferenceOf(paymentId);
   await keepUnmatched('1', reference, 'infinity');
   await keepUnmatched('2', 'none-of-ours', '2999-01-01');
+  await pool.query(
+    `UPDATE rail_notifications SET detail = '{"returnReference":"T2"}' WHERE sequence = '2'`,
+  );
   const id = expect.stringMatching(/^\d+$/) as unknown;
   const one = {
     id,
     returnReasonCode: null,
+    returnReference: null,
     at: isoTime,
     receivedAt: isoTime,
     reason: 'the reason',
@@ -96,7 +100,7 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
       },
       {
         ...{ connection: 'bank', sequence: '2', reference: 'none-of-ours', paymentId: null },
-        ...{ type: 'confirmed', ...one },
+        ...{ type: 'confirmed', ...one, returnReference: 'T2' },
         nextTryAt: '2999-01-01T00:00:00.000Z',
       },
     ],

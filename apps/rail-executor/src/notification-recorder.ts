@@ -278,7 +278,7 @@ function misfitOf(notification: Readable, payment: Payment): Error {
 
 /**
  * A bank that names the amount may return the rest under another reference. The payment is RETURNED once, so a later
- * return is a note of it. @throws Unfit for more than was sent
+ * return is a note of it. @throws Unfit for more than was sent, as is another return of the whole transfer
  */
 function returnedAgain(
   notification: Readable,
@@ -288,18 +288,22 @@ function returnedAgain(
   const { returnReasonCode, returnReference, returnedAmount } = notification;
   const { returnReference: first, laterReturns } = payment;
   // Without both references, nobody can tell it from the first one.
-  if (returnedAmount === null || first === null || first === returnReference) return [];
+  if (first === null || first === returnReference) return [];
+  if (returnReference === null && returnedAmount === null) return [];
   if (isLaterReturn(notification, payment)) return [];
-  const { amountMinor, currencyCode } = returnedAmount;
   const fits =
-    currencyCode === payment.currencyCode &&
-    canComeBackLater(amountMinor, payment) &&
+    returnedAmount?.currencyCode === payment.currencyCode &&
+    canComeBackLater(returnedAmount.amountMinor, payment) &&
     laterReturns.length < laterReturnsMax;
   if (!fits || returnReference === null) {
-    const what = `${returnReference}, of ${amountMinor} ${currencyCode} (minor units)`;
-    throw new Unfit(`another return, ${what}, after ${first}`, true);
+    const amount =
+      returnedAmount === null
+        ? 'the whole amount'
+        : `${returnedAmount.amountMinor} ${returnedAmount.currencyCode} (minor units)`;
+    throw new Unfit(`another return, ${returnReference}, of ${amount}, after ${first}`, true);
   }
-  const data = { returnReasonCode, returnReference, returnedAmountMinor: amountMinor };
+  const { amountMinor: returnedAmountMinor } = returnedAmount;
+  const data = { returnReasonCode, returnReference, returnedAmountMinor };
   return [{ type: 'ReturnPaymentAgain', at, data }];
 }
 

@@ -185,6 +185,17 @@ it('a second return after one of the whole amount is left to staff', async () =>
   ]);
 });
 
+it('a second return of an ACH payment, which names no amount, is left to staff', async () => {
+  const { paymentId, reference } = await sent('ACH');
+  const first = { reference, returnReasonCode: 'R01', returnReference: '011000130000001' };
+  const second = { ...first, returnReference: '011000130000002' };
+  await told(first, first, { ...first, returnReference: null }, second);
+  expect(await returnsOf(paymentId)).toHaveLength(1);
+  expect(await unmatched()).toEqual([
+    'another return, 011000130000002, of the whole amount, after 011000130000001',
+  ]);
+});
+
 it('a return of an older event, told again, changes nothing', async () => {
   const { paymentId, reference, amountMinor } = await sent();
   const older = { type: 'ReturnPayment', at, data: { returnReasonCode: null } } as const;

@@ -15,6 +15,8 @@ export interface UnmatchedNotification {
   readonly paymentId: string | null;
   readonly type: string;
   readonly returnReasonCode: string | null;
+  /** The bank's own, of a return: it tells the returns of a payment apart. Null when the bank names none. */
+  readonly returnReference: string | null;
   readonly at: string;
   readonly receivedAt: string;
   /** Why the last try did not record it. */
@@ -30,6 +32,7 @@ interface Row {
   readonly reference: string;
   readonly type: string;
   readonly return_reason_code: string | null;
+  readonly return_reference: string | null;
   readonly at: Date;
   readonly received_at: Date;
   readonly reason: string;
@@ -42,7 +45,8 @@ export async function* unmatchedNotifications(
 ): AsyncGenerator<UnmatchedNotification, void, undefined> {
   const rows = heldRows<Row>(
     pool,
-    `SELECT n.arrival, n.feed, n.sequence, n.reference, n.type, n.return_reason_code, n.at, n.received_at, n.reason,
+    `SELECT n.arrival, n.feed, n.sequence, n.reference, n.type, n.return_reason_code,
+            n.detail->>'returnReference' AS return_reference, n.at, n.received_at, n.reason,
             nullif(r.due_at, 'infinity') AS next_try_at
        FROM rail_notifications n LEFT JOIN rail_notified_references r USING (feed, reference)
       WHERE n.reason IS NOT NULL ORDER BY n.received_at, n.arrival`,
@@ -56,6 +60,7 @@ export async function* unmatchedNotifications(
       paymentId: paymentIdOfRailReference(row.reference),
       type: row.type,
       returnReasonCode: row.return_reason_code,
+      returnReference: row.return_reference,
       at: row.at.toISOString(),
       receivedAt: row.received_at.toISOString(),
       reason: row.reason,

@@ -120,6 +120,14 @@ export class AchDesk {
     return bytes;
   }
 
+  /** Posts the entries of a file again, in a file with other bytes. */
+  async postAgain(bytes: Uint8Array): Promise<void> {
+    const { file, problem } = await parseNachaFile(bytes);
+    if (file === null) throw new Error(`the file cannot be read: ${problem.message}`);
+    const other = { ...file, header: { ...file.header, fileIdModifier: 'B' } };
+    this.post(`${this.nextName()}.ach`, await writeNachaFile(other));
+  }
+
   /** Says what should be changed in an entry that it has. */
   async postCorrection(
     traceNumber: string,

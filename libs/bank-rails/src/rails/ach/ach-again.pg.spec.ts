@@ -61,6 +61,39 @@ it('a return that matched nothing is told when its entry is there again', async 
   ]);
 });
 
+it('a further return of the same entry is told, once', async () => {
+  const instruction = await world.submit('4321');
+  await world.settle();
+  const trace = await world.traceOf(instruction);
+  await world.desk.postReturns([trace, trace], 'R01');
+  await world.settle();
+  const column = (from: string, to: string) =>
+    world.pool.query(`ALTER TABLE ach_entries RENAME COLUMN ${from} TO ${to}`);
+  await column('returns_told', 'missing');
+  await world.desk.postReturns([trace], 'R01');
+  await world.bank.rounds.inbound();
+  await column('missing', 'returns_told');
+  expect(await again(await newest())).toMatchObject({ problem: null, reports: 1 });
+  expect(await again(await newest())).toMatchObject({ problem: null, reports: 0 });
+  const returns = (await world.feed()).filter(({ type }) => type === 'returned');
+  expect(returns.map(({ reference }) => reference)).toEqual([
+    instruction.reference,
+    `ACH trace ${trace}`,
+    `ACH trace ${trace}`,
+  ]);
+});
+
+it('a return that an earlier release reported without its trace number is not told again', async () => {
+  const instruction = await world.submit('4321');
+  await world.settle();
+  await world.pool.query("UPDATE ach_entries SET trace_number = '021000029999999'");
+  await world.desk.postReturns([[...world.desk.executions.keys()][0] ?? ''], 'R01');
+  await world.settle();
+  await world.pool.query('UPDATE ach_feed SET return_reference = NULL');
+  expect(await again(await newest())).toMatchObject({ problem: null, reports: 0 });
+  expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+});
+
 it('a notification of change is not told a second time', async () => {
   const instruction = await world.submit('4321');
   await world.settle();

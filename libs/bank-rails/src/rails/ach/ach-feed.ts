@@ -59,7 +59,8 @@ export async function appendReports(
 
 /**
  * Those of the reports that are not in the feed yet, so that a file can be applied again. Each correction is sealed
- * anew, so corrections are compared by what they say.
+ * anew, so corrections are compared by what they say. A return in the feed without its trace number is of an earlier
+ * release, and may be any.
  */
 export async function unreported(
   client: pg.ClientBase,
@@ -72,13 +73,15 @@ export async function unreported(
     values: [bank, reports.map(({ reference }) => keepableText(reference, referenceMax))],
   });
   const keyOf = async (report: AchReport): Promise<string> => {
-    const { reference, type, returnReasonCode = null, correction = null } = report;
+    const { reference, type, returnReasonCode = null, returnReference = null } = report;
+    const { correction = null } = report;
     const text = correction === null ? null : await textOf(reference, correction.corrected);
     const code = correction?.changeCode ?? null;
     return JSON.stringify([
       keepableText(reference, referenceMax),
       type,
       returnReasonCode,
+      returnReference,
       code,
       text,
     ]);
@@ -86,7 +89,10 @@ export async function unreported(
   const said = new Set<string>();
   for (const row of rows) said.add(await keyOf(notificationOf(row, undefined)));
   const news: AchReport[] = [];
-  for (const report of reports) if (!said.has(await keyOf(report))) news.push(report);
+  for (const report of reports) {
+    const keys = [await keyOf(report), await keyOf({ ...report, returnReference: null })];
+    if (!keys.some((key) => said.has(key))) news.push(report);
+  }
   return news;
 }
 

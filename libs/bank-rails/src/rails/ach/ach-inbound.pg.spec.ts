@@ -60,19 +60,59 @@ describe('a return', () => {
   it('that comes twice is told once, under another name and in another file, too', async () => {
     const instruction = await world.submit('4321');
     await world.settle();
-    const trace = await world.traceOf(instruction);
-    const bytes = await world.desk.postReturns([trace], 'R01');
+    const bytes = await world.desk.postReturns([await world.traceOf(instruction)], 'R01');
     world.desk.post('again.ach', bytes);
     await world.settle();
-    await world.desk.postReturns([trace, trace], 'R01');
+    await world.desk.postAgain(bytes);
     await world.settle();
-    expect(await said()).toHaveLength(1);
-    // A second reason is no status. Staff look.
-    await world.desk.postReturns([trace], 'R10');
+    expect(await said()).toMatchObject([{ reference: instruction.reference }]);
+  });
+
+  it.each(['R01', 'R10', null])('after another one, with %s, is shown to staff', async (reason) => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    const trace = await world.traceOf(instruction);
+    await world.desk.postReturns([trace], 'R01');
+    await world.settle();
+    const second = await world.desk.postReturns([trace], reason);
+    await world.settle();
+    await world.desk.postAgain(second);
+    await world.settle();
+    const [first, other, ...more] = await said();
+    expect(first).toMatchObject({ reference: instruction.reference });
+    // Its own trace number tells staff which one it is.
+    expect(other).toMatchObject({
+      ...{ type: 'returned', reference: `ACH trace ${trace}`, returnReasonCode: reason },
+      returnReference: expect.stringMatching(/^\d{15}$/),
+    });
+    expect(other?.returnReference).not.toBe(first?.returnReference);
+    expect(more).toEqual([]);
+  });
+
+  it('after another one in the same file is shown to staff', async () => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    const trace = await world.traceOf(instruction);
+    await world.desk.postReturns([trace, trace], 'R01');
     await world.settle();
     expect(await said()).toMatchObject([
       { reference: instruction.reference },
-      { reference: `ACH trace ${trace}`, returnReasonCode: 'R10' },
+      { reference: `ACH trace ${trace}` },
+    ]);
+  });
+
+  it('after one that an earlier release recorded is shown to staff', async () => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    const trace = await world.traceOf(instruction);
+    await world.desk.postReturns([trace], 'R01');
+    await world.settle();
+    await world.pool.query("UPDATE ach_entries SET returns_told = '{}'");
+    await world.desk.postReturns([trace], 'R01');
+    await world.settle();
+    expect(await said()).toMatchObject([
+      { reference: instruction.reference },
+      { reference: `ACH trace ${trace}` },
     ]);
   });
 

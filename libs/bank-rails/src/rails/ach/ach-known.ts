@@ -16,7 +16,8 @@ export interface KnownEntry {
   readonly amountMinor: number;
   readonly individualId: string;
   readonly isBusiness: boolean;
-  readonly returnReasonCode: string | null;
+  /** Its returns that are in the feed: see toldAs. Empty where an earlier release has recorded the return. */
+  readonly returnsTold: readonly string[];
 }
 
 interface KnownRow {
@@ -31,7 +32,7 @@ interface KnownRow {
   amount_minor: string;
   individual_id: string;
   standard_entry_class: string;
-  return_reason_code: string | null;
+  returns_told: string[];
 }
 
 /**
@@ -47,7 +48,7 @@ export async function entriesByTrace(
   const { rows } = await on.query<KnownRow>({
     name: 'ach-entries-by-trace',
     text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, answer, amount_minor,
-                  individual_id, standard_entry_class, return_reason_code
+                  individual_id, standard_entry_class, returns_told
              FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
     values: [bank, traceNumbers],
   });
@@ -66,7 +67,7 @@ export async function entriesByTrace(
         amountMinor: Number(row.amount_minor),
         individualId: row.individual_id,
         isBusiness: row.standard_entry_class === 'CCD',
-        returnReasonCode: row.return_reason_code,
+        returnsTold: row.returns_told,
       },
     ]),
   );

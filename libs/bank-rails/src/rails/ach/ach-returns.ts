@@ -15,8 +15,9 @@ export interface ReturnedEntry {
 }
 
 /**
- * A return proves that the bank had accepted the entry, acknowledged or not. A second return with another reason
- * (a contested dishonored return, or a mistake) has no status: staff see it.
+ * A return proves that the bank had accepted the entry, acknowledged or not. The bank may repeat it. A second return of an
+ * entry is another one by its trace number or its reason (a mistake of the bank, which may take the money twice, or a
+ * contested dishonored return). It has no status: staff see it.
  */
 export async function applyReturns(
   client: pg.ClientBase,
@@ -26,33 +27,66 @@ export async function applyReturns(
   const traces = returns.map(({ addenda }) => addenda.originalTraceNumber);
   const known = await entriesByTrace(client, bank, traces);
   const reports: AchReport[] = [];
-  const reasons = new Map<string, string | null>();
+  const told: Told[] = [];
+  const toldOf = new Map<string, readonly string[]>();
   for (const returned of returns) {
     const trace = returned.addenda.originalTraceNumber;
+    const { traceNumber: returnReference } = returned;
     const returnReasonCode = returned.addenda.reason;
+    const report = { type: 'returned', returnReasonCode, returnReference } as const;
     const entry = known.get(trace);
-    const isSecond = entry?.status === 'returned' || reasons.has(entry?.reference ?? '');
     if (entry === undefined || !isReturnOf(returned, entry)) {
-      reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
-    } else if (isSecond) {
-      const first = reasons.get(entry.reference) ?? entry.returnReasonCode;
-      if (first !== returnReasonCode)
-        reports.push({ reference: unmatchedTrace(trace), type: 'returned', returnReasonCode });
-    } else {
-      reasons.set(entry.reference, returnReasonCode);
-      const { traceNumber: returnReference } = returned;
-      const { reference } = entry;
-      reports.push({ reference, type: 'returned', returnReasonCode, returnReference });
+      reports.push({ ...report, reference: unmatchedTrace(trace) });
+      continue;
     }
+    const { reference } = entry;
+    const as = toldAs(returned);
+    const earlier = toldOf.get(reference) ?? entry.returnsTold;
+    if (earlier.includes(as)) continue;
+    const isFirst = entry.status !== 'returned' && earlier.length === 0;
+    reports.push({ ...report, reference: isFirst ? reference : unmatchedTrace(trace) });
+    told.push({ reference, as, reason: returnReasonCode });
+    toldOf.set(reference, [...earlier, as]);
   }
+  await noteTold(client, told);
+  return reports;
+}
+
+/** A return that is in the feed. */
+interface Told {
+  /** Of the entry. */
+  readonly reference: string;
+  readonly as: string;
+  readonly reason: string | null;
+}
+
+/** What tells the returns of an entry apart. */
+function toldAs({ traceNumber, addenda }: ReturnedEntry): string {
+  return `${traceNumber} ${addenda.reason ?? ''}`;
+}
+
+/** The first reason stays. */
+async function noteTold(client: pg.ClientBase, told: readonly Told[]): Promise<void> {
+  if (told.length === 0) return;
   await client.query({
     name: 'ach-entries-return',
-    text: `UPDATE ach_entries e SET status = 'returned', return_reason_code = r.reason
-             FROM unnest($1::text[], $2::text[]) AS r (reference, reason)
-            WHERE e.reference = r.reference AND e.status IN ('filed', 'accepted')`,
-    values: [[...reasons.keys()], [...reasons.values()]],
+    text: `UPDATE ach_entries e
+              SET returns_told = e.returns_told || r.told,
+                  return_reason_code = CASE WHEN e.status IN ('filed', 'accepted') THEN r.reasons[1]
+                                            ELSE e.return_reason_code END,
+                  status = CASE WHEN e.status IN ('filed', 'accepted') THEN 'returned' ELSE e.status END
+             FROM (SELECT reference, array_agg(told ORDER BY place) AS told,
+                          array_agg(reason ORDER BY place) AS reasons
+                     FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY
+                            AS r (reference, told, reason, place)
+                    GROUP BY reference) r
+            WHERE e.reference = r.reference`,
+    values: [
+      told.map(({ reference }) => reference),
+      told.map(({ as }) => as),
+      told.map(({ reason }) => reason),
+    ],
   });
-  return reports;
 }
 
 /** A trace number alone may be that of another entry: of an older one, or after the database was restored. */
