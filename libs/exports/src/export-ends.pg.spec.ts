@@ -146,6 +146,40 @@ it('keeps the newest files, for their time, and then the record alone', async ()
   expect(await scene.requests.find(first.id)).toBeNull();
 });
 
+it('keeps no more files of an organization than the newest, however fast it asks for more', async () => {
+  const organizationId = randomUUID();
+  const other = await scene.finish(scene.worker(), await scene.asked());
+  // Time stands still: no upkeep is due between these files.
+  const worker = scene.worker({ filesMax: 2 }, { nowMs: () => 0 });
+  const given: ExportRecord[] = [];
+  for (let count = 0; count < 5; count += 1)
+    given.push(await scene.finish(worker, await scene.asked({ organizationId })));
+  const statuses = await Promise.all(given.map(async (one) => (await scene.now(one)).status));
+  expect(statuses).toEqual(['expired', 'expired', 'expired', 'completed', 'completed']);
+  expect((await scene.now(other)).status).toBe('completed');
+  await cleaned();
+  expect((await scene.pool.query('SELECT FROM documents')).rowCount).toBe(3);
+});
+
+it('forgets files that were removed, however many others are removed meanwhile', async () => {
+  const organizationId = randomUUID();
+  let nowMs = 0;
+  const worker = scene.worker({ filesMax: 1 }, { nowMs: () => nowMs });
+  const finish = async (count: number) => {
+    for (let done = 0; done < count; done += 1)
+      await scene.finish(worker, await scene.asked({ organizationId }));
+  };
+  await finish(12);
+  // Their parts were removed, and it is time to see whether any was written since.
+  await scene.pool.query("UPDATE export_removals SET removed_at = now() - interval '1 hour'");
+  nowMs += 60_000;
+  await finish(20);
+  const left = await scene.pool.query(
+    "SELECT FROM export_removals WHERE removed_at < now() - interval '1 minute'",
+  );
+  expect(left.rowCount).toBe(0);
+});
+
 it('gives up files that hold an erased person, and writes running ones anew', async () => {
   const [organizationId, other] = [randomUUID(), randomUUID()];
   await scene.listed(organizationId, rows);

@@ -35,10 +35,13 @@ export class ExportLeaseLost extends Error {
   override readonly name = 'ExportLeaseLost';
 }
 
-export interface FinishedLimits {
+export interface FileLimits {
   readonly keptForDays: number;
   /** Files of an organization. */
   readonly filesMax: number;
+}
+
+export interface FinishedLimits extends FileLimits {
   readonly recordsKeptForDays: number;
 }
 
@@ -64,6 +67,19 @@ const lease = `WITH open AS (
         ORDER BY t.leased, t.last_turn NULLS FIRST, o.requested_at, e.id
         LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
     RETURNING ${exportColumns}, lease_id AS "leaseId"`;
+
+// Where files come from, so that no number of them outruns it. More than one: an older release kept all of them until
+// its next round of cleaning.
+const replaceOldest = `WITH expired AS (
+    UPDATE exports SET status = 'expired', expires_at = NULL, reason = 'there are newer files'
+      WHERE id = ANY (ARRAY(
+          SELECT id FROM exports WHERE status = 'completed' AND id = ANY (ARRAY(
+              SELECT id FROM exports WHERE organization_id = $1 AND status = 'completed'
+                ORDER BY finished_at DESC, id OFFSET $2 LIMIT 100))
+            FOR UPDATE SKIP LOCKED))
+      RETURNING file_id
+  )
+  INSERT INTO export_removals (file_id) SELECT file_id FROM expired ON CONFLICT DO NOTHING`;
 
 export class ExportWork {
   constructor(
@@ -145,12 +161,12 @@ export class ExportWork {
     if (rowCount !== 1) throw new ExportLeaseLost(`export ${id} is no longer ours`);
   }
 
-  /** @throws ExportLeaseLost */
+  /** A file that is complete takes the place of the oldest beyond `filesMax`. @throws ExportLeaseLost */
   async addPart(
-    { id, leaseId, fileId }: LeasedExport,
+    { id, leaseId, fileId, organizationId }: LeasedExport,
     part: number,
     { sizeBytes, rows, cursor, sha256 }: WrittenPart,
-    keptForDays: number,
+    { keptForDays, filesMax }: FileLimits,
   ): Promise<void> {
     await inTransaction(this.pool, async (client) => {
       const { rows: before } = await client.query<{ offset: string }>({
@@ -182,6 +198,12 @@ export class ExportWork {
           WHERE file_id = $1 AND part = $2 AND lease_id = $3`,
         values: [fileId, part, leaseId, row.offset, sizeBytes],
       });
+      if (sha256 !== null)
+        await client.query({
+          name: 'exports.replace_oldest',
+          text: replaceOldest,
+          values: [organizationId, filesMax],
+        });
     });
   }
 

@@ -225,7 +225,7 @@ export class ExportWorker {
   /** @returns whether it was the last part */
   private async writePart(held: Held, endMs: number): Promise<boolean> {
     const { leased, hash } = held;
-    const { partBytes, fileBytesMax, keptForDays } = this.limits;
+    const { partBytes, fileBytesMax } = this.limits;
     const texts: Buffer[] = [];
     let [sizeBytes, rows, cursor] = [0, 0, leased.nextCursor ?? ''];
     let piece = held.following ?? (await nextOf(held.pieces));
@@ -250,7 +250,7 @@ export class ExportWorker {
     await this.options.files.write({ fileId, part, leaseId }, this.chunksOf(bytes, held));
     hash.update(bytes);
     const sha256 = piece === null ? hash.copy().digest('hex') : null;
-    await this.work.addPart(leased, part, { sizeBytes, rows, cursor, sha256 }, keptForDays);
+    await this.work.addPart(leased, part, { sizeBytes, rows, cursor, sha256 }, this.limits);
     held.leased = {
       ...leased,
       parts: part + 1,
@@ -299,7 +299,8 @@ export class ExportWorker {
   private async upkeep(): Promise<boolean> {
     const nowMs = this.nowMs();
     if (nowMs - this.cleanedAtMs < cleanEveryMs) return true;
-    const isClean = !(await this.removals.removeNext());
+    // A file is looked at twice until it is forgotten, and a round may complete one that replaces another.
+    const isClean = !(await this.removals.removeNext()) || !(await this.removals.removeNext());
     if (isClean) this.cleanedAtMs = nowMs;
     if (nowMs - this.prunedAtMs >= pruneEveryMs) {
       await this.work.prune(this.limits, prunedMax);
