@@ -1,5 +1,11 @@
 /** Users as administrators change them, and sessions as their users see them. */
-import { type Board, cookieOf, password, startBoard } from './testing/board.js';
+import { randomUUID } from 'node:crypto';
+import type { EventStore } from '@pis/event-store';
+import { closeAfterEach } from '@pis/local-servers/testing';
+import { createLogger } from '@pis/service-kit';
+import { type Board, by, cookieOf, password, startBoard } from './testing/board.js';
+
+const atEnd = closeAfterEach();
 
 let board: Board;
 beforeAll(async () => {
@@ -68,6 +74,37 @@ describe('users', () => {
     expect(users.filter(({ disabled }) => !disabled)).toHaveLength(1);
   });
 });
+
+describe('a user that cannot be read', () => {
+  it('is listed by the ID beside the others, and the reason is logged', async () => {
+    const warned: unknown[] = [];
+    const logger = createLogger('test', 'silent');
+    Object.defineProperty(logger, 'warn', { value: (what: unknown) => warned.push(what) });
+    const logged = await startBoard({ logger });
+    atEnd(() => logged.close());
+    const admin = await logged.newUser('admin');
+    const damaged = await logged.newUser('operator', admin.organizationId);
+    await appendForeign(logged.store, damaged.userId);
+    const { status, body } = await logged.call('/users', { cookie: await logged.signedIn(admin) });
+    expect(status).toBe(200);
+    expect(body.data).toEqual([
+      expect.objectContaining({ userId: admin.userId, email: admin.email }),
+      { userId: damaged.userId, unreadable: true },
+    ]);
+    const err = expect.objectContaining({ name: 'UnreadableEvent' }) as unknown;
+    expect(warned).toContainEqual({ err, userId: damaged.userId });
+  });
+});
+
+/** Of another system. */
+async function appendForeign(store: EventStore, userId: string): Promise<void> {
+  const streamId = `user-${userId}`;
+  const [last] = await store.readStream(streamId, { direction: 'backwards', maxCount: 1 });
+  const at = new Date().toISOString();
+  const metadata = { ...by, schemaVersion: 1, at, previousHash: null };
+  const event = { id: randomUUID(), type: 'InvoicePaid', data: {}, metadata };
+  await store.append(streamId, last?.revision ?? 'noStream', [event]);
+}
 
 interface Session {
   readonly sessionId: string;

@@ -199,6 +199,7 @@ function handlers(config: DashboardModuleConfig): Provider {
       REPORTING,
       SessionWatch,
       RecordedActions,
+      LOGGER,
     ],
     useFactory: async (
       store: EventStore,
@@ -215,6 +216,7 @@ function handlers(config: DashboardModuleConfig): Provider {
       reporting: ReportingHandlers,
       sessions: SessionWatch,
       actions: RecordedActions,
+      logger: Logger,
     ): Promise<Handlers> => {
       const { payments, directory } = cases;
       const healths = endpointHealths(pool);
@@ -240,6 +242,7 @@ function handlers(config: DashboardModuleConfig): Provider {
           users,
           environment,
           changes,
+          logger,
         }),
         ...oidcHandlers(oidc),
         ...reporting,

@@ -157,6 +157,45 @@ it('streams of users are never read whole', async () => {
   );
 });
 
+describe('a user that cannot be read', () => {
+  const addAdmin = async (organizationId: string) => {
+    const input = { organizationId, email: newEmail(), role: 'admin', password } as const;
+    const created = await world.users.create(input, by);
+    if ('refused' in created) throw new Error(created.refused);
+    return { userId: created.userId, organizationId };
+  };
+  const usersWithout = ({ userId }: { readonly userId: string }, error: Error) => {
+    const readStream: typeof world.store.readStream = (streamId, ...rest) =>
+      streamId === `user-${userId}`
+        ? Promise.reject(error)
+        : world.store.readStream(streamId, ...rest);
+    return world.usersOver(
+      Object.create(world.store, { readStream: { value: readStream } }) as typeof world.store,
+    );
+  };
+  const damaged = new Error('unknown type of event');
+
+  it('has no e-mail address, and all others have theirs', async () => {
+    const { userId, email, ref } = await world.newUser('admin');
+    const unreadable = await addAdmin(ref.organizationId);
+    const ids = [unreadable.userId, userId];
+    const emails = await usersWithout(unreadable, damaged).emailsOf(ref.organizationId, ids);
+    expect(emails).toEqual(new Map([[userId, email]]));
+    const away = Object.assign(new Error('away'), { isUnavailable: true });
+    const failing = usersWithout(unreadable, away).emailsOf(ref.organizationId, ids);
+    await expect(failing).rejects.toBe(away);
+  });
+
+  it('is not the administrator that an organization keeps, and keeps nobody from disabling others', async () => {
+    const { ref: first } = await world.newUser('admin');
+    const unreadable = await addAdmin(first.organizationId);
+    const users = usersWithout(unreadable, damaged);
+    expect(await users.disable(first, by)).toEqual({ refused: 'LAST_ADMIN' });
+    await addAdmin(first.organizationId);
+    expect(await users.disable(first, by)).toBeUndefined();
+  });
+});
+
 it('users of another organization are as unknown as those who do not exist', async () => {
   const { userId } = await world.newUser();
   const ref = { userId, organizationId: await world.newOrganization() };

@@ -50,6 +50,9 @@ export interface UsersOptions {
   readonly states: StreamStates;
 }
 
+type OnUnreadable = (userId: string, error: unknown) => void;
+const passOver: OnUnreadable = () => undefined;
+
 /** Streams of users that are read at once for one list. */
 const loadingMax = 8;
 
@@ -150,21 +153,12 @@ export class Users {
     return isOurs ? { userId, password } : { refused: 'EMAIL_IN_USE' };
   }
 
-  /** In the order of their creation. @throws StoreUnavailable */
-  async list(organizationId: string): Promise<readonly UserView[]> {
-    return this.listBeside(organizationId, (_, error) => {
-      throw error;
-    });
-  }
-
   /**
-   * @param onUnreadable told of each user that cannot be read; the others are listed
+   * In the order of their creation.
+   * @param onUnreadable told of each user that cannot be read; the others are listed. Without it, the error is thrown.
    * @throws StoreUnavailable
    */
-  async listBeside(
-    organizationId: string,
-    onUnreadable: (userId: string, error: unknown) => void,
-  ): Promise<readonly UserView[]> {
+  async list(organizationId: string, onUnreadable?: OnUnreadable): Promise<readonly UserView[]> {
     const rows = await this.credentials.ofOrganization(organizationId);
     const ids = rows.map(({ userId }) => userId);
     const found = await this.loadAll(ids, onUnreadable);
@@ -176,12 +170,16 @@ export class Users {
     });
   }
 
-  /** The e-mail addresses of those who belong to the organization, by their IDs. @throws StoreUnavailable */
+  /**
+   * The e-mail addresses of those who belong to the organization, by their IDs. A user that cannot be read has none: what the user did is
+   * shown all the same.
+   * @throws StoreUnavailable
+   */
   async emailsOf(
     organizationId: string,
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
-    const found = await this.loadAll(userIds);
+    const found = await this.loadAll(userIds, passOver);
     const own = found.flatMap((one) => (one?.organizationId === organizationId ? [one] : []));
     return new Map(own.flatMap(({ userId, email }) => (email === null ? [] : [[userId, email]])));
   }
@@ -333,11 +331,12 @@ export class Users {
     return settled(done);
   }
 
-  /** Whether somebody else can administer the organization. */
+  /** Whether somebody else can administer the organization. One that cannot be read does not count. */
   private async hasAnotherAdmin(organizationId: string, userId: string): Promise<boolean> {
     const rows = await this.credentials.ofOrganization(organizationId);
     const others = rows.filter((row) => row.hasPassword && row.userId !== userId);
-    const found = await this.loadAll(others.map((row) => row.userId));
+    const ids = others.map((row) => row.userId);
+    const found = await this.loadAll(ids, passOver);
     return found.some(
       (one) => one !== null && one.organizationId === organizationId && isActiveAdmin(one),
     );
@@ -346,7 +345,7 @@ export class Users {
   /** In the order of the IDs. Streams are read a page at a time, and a few at once. */
   private async loadAll(
     userIds: readonly string[],
-    onUnreadable?: (userId: string, error: unknown) => void,
+    onUnreadable?: OnUnreadable,
   ): Promise<readonly (User | null)[]> {
     const load = (userId: string) =>
       this.users.load(userId).catch((error: unknown) => {

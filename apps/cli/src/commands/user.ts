@@ -43,7 +43,7 @@ async function list(organizationId: string, options: OutputOptions): Promise<voi
   const users = await withContext(async (context) => {
     const found = await (
       await usersOf(context)
-    ).listBeside(organizationId, (userId, error) => {
+    ).list(organizationId, (userId, error) => {
       unreadable.push({ userId, unreadable: describe(error) });
     });
     if (found.length + unreadable.length === 0)

@@ -1,5 +1,5 @@
 /** The users of the organization. Administrators create, change and disable them. */
-import { Badge, Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Button, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
@@ -10,14 +10,16 @@ import { EmptyState, LoadFailed, PageHeader, ShortTime } from '../ui.js';
 import { NewUser } from './new-user.js';
 import { UserDialog } from './user-dialog.js';
 import { roleNames, stateNames, type UserSearch, userSearchOf } from './user-search.js';
-import { stateOf, type User, usersQuery } from './users-query.js';
+import { isReadable, stateOf, type User, usersQuery } from './users-query.js';
 
 export function UsersPage() {
   const search = useSearch({ from: '/shell/users' });
   const users = useQuery(usersQuery);
   const [isOpen, { open, close }] = useDisclosure(false);
   const [managedId, setManagedId] = useState<string | null>(null);
-  const all = users.data ?? [];
+  const listed = users.data ?? [];
+  const all = listed.filter(isReadable);
+  const unreadable = listed.filter((user) => !isReadable(user));
   const managed = all.find(({ userId }) => userId === managedId);
   const shown = all.filter(
     (user) =>
@@ -30,6 +32,12 @@ export function UsersPage() {
       <Stack gap="md">
         {isOpen ? <NewUser close={close} /> : null}
         <Filters search={search} />
+        {unreadable.length === 0 ? null : (
+          <Alert color="red" variant="light" role="alert" title="Some users cannot be read">
+            They cannot sign in or be changed until this is solved. Contact support and name these
+            IDs: {unreadable.map(({ userId }) => userId).join(', ')}
+          </Alert>
+        )}
         {users.isLoadingError ? (
           <LoadFailed error={users.error} retry={() => void users.refetch()} />
         ) : (

@@ -5,7 +5,12 @@ import { call } from '../api.js';
 import { queryClient } from '../queries.js';
 import type { UserState } from './user-search.js';
 
-export type User = DashboardApi['listUsers']['data'][number];
+type Listed = DashboardApi['listUsers']['data'][number];
+export type User = Exclude<Listed, { readonly unreadable: true }>;
+
+export function isReadable(user: Listed): user is User {
+  return !('unreadable' in user);
+}
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],

@@ -10,9 +10,10 @@ import {
   type DirectoryQuery,
   findApiKeyDigest,
 } from '@pis/read-models';
+import type { Logger } from '@pis/service-kit';
 import type { UserChangeRefusal, UserCreationRefusal, Users } from '@pis/users';
 import type pg from 'pg';
-import type { administrationOperations } from '../operations/administration.js';
+import type { administrationOperations, UnreadableUser } from '../operations/administration.js';
 import type { ChangeLimit } from '../change-limit.js';
 import type { Handlers } from '../routes.js';
 
@@ -24,6 +25,7 @@ export interface AdministrationServices {
   readonly ownWrites: OwnWrites;
   readonly environment: Environment;
   readonly changes: ChangeLimit;
+  readonly logger: Logger;
 }
 
 /**
@@ -92,13 +94,20 @@ function keyError(refused: string): ApiError {
   return new ApiError('CONFLICT', 'the key cannot be created');
 }
 
-function userHandlers({ users, changes }: AdministrationServices) {
+function userHandlers({ users, changes, logger }: AdministrationServices) {
   /** Administrators who lock themselves out may leave nobody to undo it. */
   const requireOther = (own: string, userId: string) => {
     if (own === userId) throw new ApiError('CONFLICT', 'another administrator must do this');
   };
   return {
-    listUsers: ({ organizationId }) => users.list(organizationId),
+    async listUsers({ organizationId }) {
+      const unreadable: UnreadableUser[] = [];
+      const listed = await users.list(organizationId, (userId, err) => {
+        logger.warn({ err, userId }, 'a user cannot be read');
+        unreadable.push({ userId, unreadable: true });
+      });
+      return [...listed, ...unreadable];
+    },
     async createUser({ organizationId, body, by }) {
       changes.check(organizationId);
       const created = await users.create({ organizationId, ...body }, by);

@@ -20,6 +20,12 @@ export interface NewPassword {
   readonly password: string;
 }
 
+/** The reason is in the log, for operators. */
+export interface UnreadableUser {
+  readonly userId: string;
+  readonly unreadable: true;
+}
+
 export const administrationOperations = {
   listApiKeys: op<readonly ApiKeyView[]>()({ method: 'GET', path: '/api-keys', role: 'admin' }),
   /** The key is in this answer and nowhere else. */
@@ -34,7 +40,12 @@ export const administrationOperations = {
     path: '/api-keys/:apiKeyId/revoke',
     role: 'admin',
   }),
-  listUsers: op<readonly UserView[]>()({ method: 'GET', path: '/users', role: 'admin' }),
+  /** Those that cannot be read come last. */
+  listUsers: op<readonly (UserView | UnreadableUser)[]>()({
+    method: 'GET',
+    path: '/users',
+    role: 'admin',
+  }),
   createUser: op<NewPassword>()({
     method: 'POST',
     path: '/users',
