@@ -200,7 +200,10 @@ it('staff are told of a collection in doubt, by that name', async () => {
   const digests: Digest[] = [];
   const channel = {
     name: 'test',
-    send: (digest: Digest) => Promise.resolve(void digests.push(digest)),
+    send: (digest: Digest) => {
+      digests.push(digest);
+      return Promise.resolve([]);
+    },
   };
   const notices = new StaffNotices(world.pool, [channel.name]);
   const payments = new TransferStream(world.store, 'system:test');

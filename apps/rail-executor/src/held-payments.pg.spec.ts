@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const channels = [{ name: 'chat', send: () => Promise.resolve() }];
+const channels = [{ name: 'chat', send: () => Promise.resolve([]) }];
 const notices = async () =>
   (await world.pool.query<{ kind: string }>('SELECT kind FROM rail_staff_notices')).rows.map(
     ({ kind }) => kind,

@@ -146,9 +146,10 @@ export class RailExecutor {
     const gate = new ConnectionGate(pool, names);
     const banks = new Banks(options.banks, gate);
     const { staff = [] } = options;
+    const tellers = staff.filter(({ isRepeat }) => isRepeat !== true);
     const notices = new StaffNotices(
       pool,
-      staff.map(({ name }) => name),
+      tellers.map(({ name }) => name),
     );
     this.execution = new PaymentExecution({
       payments,

@@ -40,8 +40,13 @@ export interface DigestedPayment {
 
 export interface StaffChannel {
   readonly name: string;
-  /** @throws Error when it was not taken */
-  send(digest: Digest): Promise<void>;
+  /** Tells only what another channel names it for. */
+  readonly isRepeat?: boolean;
+  /**
+   * @returns the names of the channels over which to send it again, to those who did not get it
+   * @throws Error when nobody got it
+   */
+  send(digest: Digest): Promise<readonly string[]>;
 }
 
 export interface StaffDigestsOptions {
@@ -70,8 +75,9 @@ export class StaffDigests {
     const { notices, logger, pauseMs = pauseDefaultMs } = this.options;
     const batch = await notices.claim(channel.name);
     if (batch === null) return;
+    let again: readonly string[];
     try {
-      await channel.send(await this.digestOf(batch));
+      again = await channel.send(await this.digestOf(batch));
     } catch (error) {
       const failures = await notices.failed(channel.name, retryInitialMs, retryMaxMs);
       // Not the error itself: it may quote an address with credentials.
@@ -79,7 +85,7 @@ export class StaffDigests {
       logger.error({ channel: channel.name, failures, reason }, 'staff could not be told');
       return;
     }
-    await notices.told(channel.name, batch, pauseMs);
+    await notices.told(channel.name, batch, pauseMs, again);
   }
 
   private async digestOf({ notices, count }: Batch): Promise<Digest> {

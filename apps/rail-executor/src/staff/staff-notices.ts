@@ -97,13 +97,17 @@ export class StaffNotices {
     return { notices: rows.slice(0, listedMax), count: rows.length, upTo: last.arrival };
   }
 
-  /** The digest was sent: the next one not before this time. */
-  async told(channel: string, { upTo }: Batch, pauseMs: number): Promise<void> {
-    await this.pool.query(
-      `UPDATE rail_staff_notices SET told_at = now()
-        WHERE channel = $1 AND told_at IS NULL AND arrival <= $2`,
-      [channel, upTo],
-    );
+  /**
+   * The digest was sent: the next one not before this time.
+   * @param again channels that are to tell it, too
+   */
+  async told(
+    channel: string,
+    { upTo }: Batch,
+    pauseMs: number,
+    again: readonly string[] = [],
+  ): Promise<void> {
+    await this.pool.query(toldSql, [channel, upTo, again]);
     await this.release(channel, pauseMs, 0);
     await this.pool.query(
       `DELETE FROM rail_staff_notices WHERE ctid IN (
@@ -143,6 +147,17 @@ const noteSql = `
    CROSS JOIN unnest($4::text[]) AS c (name)
    WHERE n.at > now() - $5::float8 * interval '1 millisecond'
    ORDER BY c.name, n.place
+  ON CONFLICT DO NOTHING`;
+
+const toldSql = `
+  WITH told AS (
+    UPDATE rail_staff_notices SET told_at = now()
+     WHERE channel = $1 AND told_at IS NULL AND arrival <= $2
+    RETURNING payment_id, kind, at, arrival)
+  INSERT INTO rail_staff_notices (channel, payment_id, kind, at)
+  SELECT c.name, told.payment_id, told.kind, told.at
+    FROM told CROSS JOIN unnest($3::text[]) AS c (name)
+   ORDER BY c.name, told.arrival
   ON CONFLICT DO NOTHING`;
 
 const claimSql = `

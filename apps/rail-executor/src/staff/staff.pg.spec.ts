@@ -188,6 +188,54 @@ it('an address that the mail server refuses repeats no digest to the others', as
   expect(missed).toEqual([1]);
 });
 
+it('an address that the mail server refuses for a time gets the digest later, and the others get it once', async () => {
+  const executor = world.executor({ staff: channels });
+  const first = await inFlight(executor);
+  await followLog();
+  smtp.deferred = 'duty@example.com';
+  for (let round = 0; round < 2; round += 1) {
+    await executor.staffRound();
+    await timePasses();
+  }
+  expect(world.logger.lines.join()).toContain('staff could not be told');
+  smtp.deferred = null;
+  const second = await inFlight(executor);
+  await followLog();
+  for (let round = 0; round < 2; round += 1) {
+    await executor.staffRound();
+    await timePasses();
+  }
+  const told = smtp.mails.map(({ to, content }) => ({
+    to,
+    about: [first, second].filter((paymentId) => content.includes(paymentId)),
+  }));
+  const [ops, duty] = ['ops@example.com', 'duty@example.com'];
+  expect(told).toHaveLength(3);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      { to: [ops], about: [first] },
+      { to: [duty], about: [first] },
+      { to: [ops, duty], about: [second] },
+    ]),
+  );
+  expect(missed).toEqual([]);
+});
+
+it('an address that is refused for good after a time is not tried again', async () => {
+  const executor = world.executor({ staff: channels });
+  await inFlight(executor);
+  await followLog();
+  smtp.deferred = 'duty@example.com';
+  await executor.staffRound();
+  smtp.unknown = 'duty@example.com';
+  for (let round = 0; round < 3; round += 1) {
+    await timePasses();
+    await executor.staffRound();
+  }
+  expect(smtp.mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
+  expect(missed).toEqual([1]);
+});
+
 it('a digest that the mail server takes for nobody is sent again', async () => {
   const [email] = staffChannels({
     PIS_STAFF_EMAILS: ['duty@example.com'],
@@ -212,7 +260,7 @@ it('an executor that dies loses nothing and repeats a digest once', async () => 
       send: async (digest: Digest) => {
         await channel.send(digest);
         // It never notes that the digest was sent.
-        await new Promise<never>(() => undefined);
+        return new Promise<never>(() => undefined);
       },
     })),
   });

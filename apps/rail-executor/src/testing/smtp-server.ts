@@ -19,14 +19,18 @@ export interface SmtpServer {
   refuse: number | null;
   /** An address that it does not know. */
   unknown: string | null;
+  /** An address for which it takes mail later. */
+  deferred: string | null;
   close(): Promise<void>;
 }
+
+type Behavior = Pick<SmtpServer, 'refuse' | 'unknown' | 'deferred'>;
 
 export async function startSmtpServer(): Promise<SmtpServer> {
   const mails: Mail[] = [];
   const commands: string[] = [];
   const sockets = new Set<Socket>();
-  const state: { refuse: number | null; unknown: string | null } = { refuse: null, unknown: null };
+  const state: Behavior = { refuse: null, unknown: null, deferred: null };
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -35,41 +39,29 @@ export async function startSmtpServer(): Promise<SmtpServer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return {
+  return Object.assign(state, {
     url: `smtp://127.0.0.1:${port}`,
     mails,
     commands,
-    get refuse() {
-      return state.refuse;
-    },
-    set refuse(code) {
-      state.refuse = code;
-    },
-    get unknown() {
-      return state.unknown;
-    },
-    set unknown(address) {
-      state.unknown = address;
-    },
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
       }),
-  };
+  });
 }
 
 function converse(
   socket: Socket,
   { mails, commands }: { readonly mails: Mail[]; readonly commands: string[] },
-  state: Pick<SmtpServer, 'refuse' | 'unknown'>,
+  state: Behavior,
 ): void {
   let [from, to, buffered, inData]: [string, string[], string, boolean] = ['', [], '', false];
   const say = (text: string) => socket.write(`${text}\r\n`);
   const take = (line: string) => {
     const [, verb = '', rest = ''] = /^(\w+)(.*)$/.exec(line) ?? [];
     const address = /<(.*)>/.exec(rest)?.[1] ?? '';
-    const { refuse: code, unknown } = state;
+    const { refuse: code, unknown, deferred } = state;
     commands.push(verb.toUpperCase());
     switch (verb.toUpperCase()) {
       case 'MAIL':
@@ -77,6 +69,7 @@ function converse(
         return say(code === null ? '250 ok' : `${code} not now`);
       case 'RCPT':
         if (address === unknown) return say('550 no such user');
+        if (address === deferred) return say('450 greylisted');
         to.push(address);
         return say('250 ok');
       case 'DATA':
