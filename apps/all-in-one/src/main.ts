@@ -12,6 +12,7 @@ import {
   loadConfig,
   type Logger,
   logWarnings,
+  makeFolder,
   onShutdownSignal,
   platformEnv,
   startApp,
@@ -69,9 +70,11 @@ async function run(config: AllInOneConfig, databaseUrl: string, log: Logger): Pr
   process.stderr.write(banner(shown));
 }
 
-function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
+async function embedded(config: AllInOneConfig, log: Logger): Promise<Postgres> {
+  const dataDir = path.join(config.PIS_DATA_DIR, 'postgres');
+  makeFolder('PIS_DATA_DIR', dataDir, 0o700);
   return startPostgres({
-    dataDir: path.join(config.PIS_DATA_DIR, 'postgres'),
+    dataDir,
     database: 'pis',
     // The details of an error hold the row that it is about.
     settings: ['log_error_verbosity=terse'],

@@ -3,12 +3,13 @@
  * Both sides can be configured with files of their own: those that are there are used.
  */
 import { webcrypto } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 // @peculiar/x509 asks its user for this polyfill; it must come first.
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import ssh2 from 'ssh2';
+import { makeFolder } from '@pis/service-kit';
 import { keyFiles } from './customer.js';
 
 export interface SimulatorKeys {
@@ -31,7 +32,7 @@ export async function simulatorKeys(
   folder: string,
   hosts: readonly string[],
 ): Promise<SimulatorKeys> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder('PIS_DATA_DIR', folder, 0o700);
   const read = (file: keyof typeof keyFiles) => readOrNull(path.join(folder, keyFiles[file]));
   // Whole or not at all: after a crash, what is there is used.
   const write = (file: keyof typeof keyFiles, text: string) => {

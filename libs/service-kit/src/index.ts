@@ -23,6 +23,7 @@ export * from './repeating.js';
 export * from './run-app.js';
 export * from './shutdown.js';
 export * from './snapshots.js';
+export { makeFolder } from './made-folder.js';
 export * from './master-keys-from.js';
 export * from './store-binding.js';
 export * from './store-gate.js';

@@ -1,6 +1,6 @@
 /** The master keys and the audit key of a process, from its environment or from mounted secrets. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { keyBytes, MasterKeys } from '@pis/keyring';
 import { ConfigurationError } from './config.js';
@@ -13,6 +13,7 @@ import {
   masterKeyVariables,
   type ProcessConfig,
 } from './environment.js';
+import { makeFolder } from './made-folder.js';
 
 export type MasterKeyConfig = KeyringConfig &
   Pick<ProcessConfig, 'PIS_DATA_DIR' | 'PIS_ENVIRONMENT'>;
@@ -100,7 +101,7 @@ function parse(variable: Variable, text: string): MasterKeys {
 /** If several processes start at once, one creates the whole file, and all read the same key. */
 function createOnce(file: string, text: string): void {
   if (existsSync(file)) return;
-  mkdirSync(path.dirname(file), { recursive: true });
+  makeFolder('PIS_DATA_DIR', path.dirname(file));
   // Process IDs do not tell two containers on one volume apart.
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
