@@ -34,7 +34,7 @@ const swc = (parser, transform) => [
 const common = {
   roots,
   cacheDirectory,
-  testEnvironment: 'node',
+  testEnvironment: join(workspace, 'tools/jest/environment.mjs'),
   // Sources, not builds: the workspace packages export both (package.json `exports`).
   testEnvironmentOptions: { customExportConditions: ['@pis/source', 'node', 'node-addons'] },
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
