@@ -27,6 +27,24 @@ describe('erasing a contact', () => {
     expect(anew.contactId).not.toBe(contactId);
   });
 
+  it('leaves the Idempotency-Keys of its payments as they are', async () => {
+    const { newContact, erasureOn, here, originatorId, store } = await setUp();
+    const contactId = await newContact();
+    const texts = { paymentNote: 'Invoice 7', externalPaymentId: 'inv-7' };
+    const pay = (changes: object = {}) =>
+      here.pay(contactId, originatorId, { key: 'order-7', ...texts, ...changes });
+    const { paymentId } = unrefused(await pay());
+    for (const command of completed)
+      unrefused(await repository(store, payments).execute(paymentId, command, by));
+    await erasureOn().erase(overriding(contactId), by);
+    expect(await pay()).toEqual({ paymentId, replayed: true });
+    expect(await pay({ paymentAmount: 1_001 })).toEqual({
+      ...{ refused: 'IDEMPOTENCY_KEY_REUSED', paymentId },
+      differingFields: ['paymentAmount'],
+    });
+    expect(await pay({ key: 'order-8' })).toEqual({ refused: 'CONTACT_NOT_FOUND' });
+  });
+
   it('is refused while a payment is not final, without a trace in the stream of the contact', async () => {
     const { newContact, newPayment, erasureOn, here, store } = await setUp();
     const contactId = await newContact();

@@ -80,9 +80,13 @@ export async function setUp() {
         if (!valid.ok) throw new Error(JSON.stringify(valid.problems));
         return directory.create(organizationId, valid.value, by);
       },
-      pay: (contactId: string, from = originatorId) => {
-        const request = { ...paymentRequest, originatorId: from, contactId };
-        return creation.create(organizationId, randomUUID(), request, by);
+      pay: (
+        contactId: string,
+        from = originatorId,
+        { key = randomUUID() as string, ...changes }: PaymentChanges = {},
+      ) => {
+        const request = { ...paymentRequest, originatorId: from, contactId, ...changes };
+        return creation.create(organizationId, key, request, by);
       },
     };
   };
@@ -143,6 +147,8 @@ export async function setUp() {
   const made = { newOriginator, newContact, newPayment, newCollection };
   return { ...all, ...made, erasureOn, contactState };
 }
+
+type PaymentChanges = Partial<PaymentCreateRequest> & { readonly key?: string };
 
 export type Deps = ConstructorParameters<typeof PartyErasure>[0];
 
