@@ -3,17 +3,18 @@ import { replayRequests } from './replay-requests.js';
 
 it('A replay of all time begins at the first moment that can be written, whatever the zone of the machine', async () => {
   const asked: unknown[] = [];
-  const query = ({ values }: { values: unknown[] }) => {
+  const query = ({ values = [] }: { values?: unknown[] }) => {
     asked.push(...values);
-    return Promise.resolve({ rows: [] });
+    return Promise.resolve({ rows: [], command: 'COMMIT' });
   };
+  const connect = () => Promise.resolve({ query, release: () => undefined });
   const times = [
     '0001-01-01T00:00:00.000Z',
     '9999-12-31T23:59:59.999Z',
     '2026-11-21T10:00:00.000Z',
   ];
   const [fromAt = '', toAt = '', requestedAt = ''] = times;
-  await replayRequests({ query } as unknown as pg.Pool).create({
+  await replayRequests({ connect } as unknown as pg.Pool).create({
     id: 'r',
     organizationId: 'o',
     endpointId: 'e',

@@ -1,6 +1,7 @@
 /** The table webhook_replays as clients see it: their requests and the progress of each. */
 import type { WebhookReplayRequest } from '@pis/contracts';
 import { eventTypes, subscribes, type WebhookEndpoint } from '@pis/domain';
+import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface ReplayRecord {
@@ -26,7 +27,7 @@ export type ReplayRequest = Omit<
   'nextPosition' | 'state' | 'eventsSent' | 'finishedAt'
 >;
 
-/** The most replays of an endpoint that run at a time. Concurrent requests may exceed it by a few. */
+/** The most replays of an endpoint that run at a time. */
 export const runningReplaysMax = 5;
 
 /** The most ended replays of an organization that are kept: the latest ones. There is one more after each end. */
@@ -95,29 +96,26 @@ export interface ReplayRequests {
 export function replayRequests(pool: pg.Pool): ReplayRequests {
   return {
     async create(request) {
-      const { rows } = await pool.query<ReplayRecord>({
-        name: 'webhook_replays.create',
-        text: `INSERT INTO webhook_replays (id, organization_id, endpoint_id, from_at, to_at,
-            event_types, through_position, requested_at)
-          SELECT $1, $2, $3, $4, $5, $6::text[], $7, $8
-            WHERE (SELECT count(*) FROM webhook_replays
-              WHERE organization_id = $2 AND endpoint_id = $3 AND state = 'running') < $9
-          RETURNING ${replayColumns}`,
-        values: [
-          request.id,
-          request.organizationId,
-          request.endpointId,
-          // As text: the driver writes a Date in the time zone of this machine, and drops the seconds of
-          // offsets before 1900.
-          request.fromAt.toISOString(),
-          request.toAt.toISOString(),
-          request.eventTypes,
-          request.throughPosition,
-          request.requestedAt.toISOString(),
-          runningReplaysMax,
-        ],
+      const values = [
+        ...[request.id, request.organizationId, request.endpointId],
+        // As text: the driver writes a Date in the time zone of this machine, and drops the seconds of
+        // offsets before 1900.
+        ...[request.fromAt.toISOString(), request.toAt.toISOString(), request.eventTypes],
+        ...[request.throughPosition, request.requestedAt.toISOString(), runningReplaysMax],
+      ];
+      return inTransaction(pool, async (client) => {
+        await client.query({
+          name: 'webhook_replays.lock',
+          text: lock,
+          values: [request.endpointId],
+        });
+        const { rows } = await client.query<ReplayRecord>({
+          name: 'webhook_replays.create',
+          text: create,
+          values,
+        });
+        return rows[0] ?? null;
       });
-      return rows[0] ?? null;
     },
     async get({ organizationId, endpointId, replayId }) {
       const { rows } = await pool.query<ReplayRecord>({
@@ -161,3 +159,13 @@ export function replayRequests(pool: pg.Pool): ReplayRequests {
     },
   };
 }
+
+/** Two requests of one endpoint cannot both take the last place. */
+const lock = "SELECT pg_advisory_xact_lock(hashtextextended('webhook-replays/' || $1::text, 0))";
+
+const create = `INSERT INTO webhook_replays (id, organization_id, endpoint_id, from_at, to_at,
+    event_types, through_position, requested_at)
+  SELECT $1, $2, $3, $4, $5, $6::text[], $7, $8
+    WHERE (SELECT count(*) FROM webhook_replays
+      WHERE organization_id = $2 AND endpoint_id = $3 AND state = 'running') < $9
+  RETURNING ${replayColumns}`;
