@@ -107,6 +107,11 @@ export function isDataError(error: unknown): boolean {
   return dataStates.test(sqlStateOf(error));
 }
 
+/** A row is there already. Its statement wrote nothing. */
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlStateOf(error) === '23505';
+}
+
 /** The SQLSTATE of an error that pg threw, empty for any other error. */
 export function sqlStateOf(error: unknown): string {
   const { code } = linkOf(error);

@@ -16,9 +16,11 @@ import { textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import {
   asUnreadable,
+  insertName,
   ProjectionBroken,
   type ReadTable,
   skippedEventType,
+  unlessThere,
   UnreadableStreams,
   uuidForm,
 } from './projection.js';
@@ -73,10 +75,10 @@ const effects = {
 
 export const activityTable: ReadTable = {
   name: 'payment_activity',
-  async write(client, target, events) {
+  async write(client, target, events, areNew = false) {
     const read = readable(events);
     if (read.length === 0) return;
-    await insert(client, target, await rowsOf(client, target, read));
+    await insert(client, target, await rowsOf(client, target, read), areNew);
   },
 };
 
@@ -198,9 +200,10 @@ async function insert(
   client: pg.ClientBase,
   target: string,
   rows: readonly ActivityRow[],
+  areNew: boolean,
 ): Promise<void> {
   await client.query({
-    name: `${target}.insert`,
+    name: insertName(target, areNew),
     text: `INSERT INTO ${target} (payment_id, revision, position, at, organization_id, originator_id,
         is_inbound, amount_minor, fee_minor, return_fee_minor, moves_money, in_progress_change,
         charged_minor, is_rejected_late)
@@ -209,7 +212,7 @@ async function insert(
         unnest($7::boolean[]), unnest($8::bigint[]), unnest($9::bigint[]),
         unnest($10::bigint[]), unnest($11::boolean[]), unnest($12::smallint[]),
         unnest($13::bigint[]), unnest($14::boolean[])
-      ON CONFLICT (payment_id, revision) DO NOTHING`,
+      ${unlessThere(areNew, 'payment_id, revision')}`,
     values: [
       uuidArray(rows.map(({ paymentId }) => paymentId)),
       textArray(rows.map(({ recorded }) => recorded.revision)),

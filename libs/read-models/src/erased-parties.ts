@@ -56,8 +56,8 @@ const steps: Readonly<Record<string, Pick<ErasureNotice, 'kind' | 'phase'>>> = {
 export function withErasures(table: ReadTable): ReadTable {
   return {
     name: table.name,
-    async write(client, target, events) {
-      await table.write(client, target, events);
+    async write(client, target, events, areNew) {
+      await table.write(client, target, events, areNew);
       for (const event of events) await noteStep(client, event);
       await noteErasures(client, events.filter(isErasure));
     },

@@ -23,11 +23,13 @@ import type pg from 'pg';
 import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
   asUnreadable,
+  insertName,
   type Projection,
   ProjectionBroken,
   type ReadTable,
   restOfLists,
   skippedEventType,
+  unlessThere,
   UnreadableStreams,
   uuidForm,
 } from './projection.js';
@@ -42,10 +44,10 @@ interface IndexedEvent {
 
 const integrationEventsTable: ReadTable = {
   name: 'integration_events',
-  async write(client, target, events) {
+  async write(client, target, events, areNew = false) {
     const known = events.filter(({ streamId }) => readerOf(streamId) !== null);
     if (known.length === 0) return;
-    await insert(client, target, await indexed(client, target, known));
+    await insert(client, target, await indexed(client, target, known), areNew);
   },
 };
 
@@ -151,15 +153,16 @@ async function insert(
   client: pg.ClientBase,
   target: string,
   events: readonly IndexedEvent[],
+  areNew: boolean,
 ): Promise<void> {
   await client.query({
-    name: `${target}.insert`,
+    name: insertName(target, areNew),
     text: `INSERT INTO ${target} (organization_id, position, event_id, event_type, stream_id, revision,
         payment_id, occurred_at)
       SELECT unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[]), unnest($4::text[]),
         unnest($5::text[]), unnest($6::integer[]), unnest($7::uuid[]),
         unnest($8::timestamptz[])
-      ON CONFLICT (organization_id, position) DO NOTHING`,
+      ${unlessThere(areNew, 'organization_id, position')}`,
     values: [
       uuidArray(events.map(({ organizationId }) => organizationId)),
       textArray(events.map(({ recorded }) => recorded.position)),

@@ -60,7 +60,7 @@ const fields = Object.keys(columns) as (keyof Period)[];
 
 const periodsTable: ReadTable = {
   name: 'payment_periods',
-  async write(client, target, events) {
+  async write(client, target, events, areNew = false) {
     const { byPayment, unreadable } = grouped(events);
     const open = await loadOpen(
       client,
@@ -77,7 +77,15 @@ const periodsTable: ReadTable = {
       }
     }
     if (unreadable.length > 0) throw new UnreadableStreams(unreadable);
-    if (changed.length > 0) await upsert(client, target, changed);
+    const isBegun = ({ paymentId, revision }: Period) =>
+      areNew && open.get(paymentId)?.revision !== revision;
+    await save(client, target, changed.filter(isBegun), '');
+    await save(
+      client,
+      target,
+      changed.filter((period) => !isBegun(period)),
+      whereOpen,
+    );
   },
 };
 
@@ -188,22 +196,27 @@ async function loadOpen(
 }
 
 /** A period that has ended stays as it is: a rebuild may read a page twice. */
-async function upsert(
+const whereOpen = `ON CONFLICT (payment_id, revision) DO UPDATE
+        SET valid_to = excluded.valid_to, last_at = excluded.last_at, band = excluded.band
+      WHERE stored.valid_to IS NULL`;
+
+/** @param ifThere what happens to a period that is there already; without it, it fails with a unique violation */
+async function save(
   client: pg.ClientBase,
   target: string,
   periods: readonly Period[],
+  ifThere: '' | typeof whereOpen,
 ): Promise<void> {
+  if (periods.length === 0) return;
   const names = fields.map(columnOf).join(', ');
   const values = fields
     .map((field, index) => `unnest($${index + 1}::${columns[field]}[])`)
     .join(', ');
   await client.query({
-    name: `${target}.upsert`,
+    name: `${target}.${ifThere === '' ? 'insert' : 'upsert'}`,
     text: `INSERT INTO ${target} AS stored (${names}, band)
       SELECT ${values}, unnest($${fields.length + 1}::smallint[])
-      ON CONFLICT (payment_id, revision) DO UPDATE
-        SET valid_to = excluded.valid_to, last_at = excluded.last_at, band = excluded.band
-      WHERE stored.valid_to IS NULL`,
+      ${ifThere}`,
     values: [
       ...fields.map((field) => columnValues(columns[field], periods, field)),
       textArray(periods.map((period) => bandOf(period))),

@@ -25,11 +25,13 @@ import { activityTable } from './activity-table.js';
 import type { MovementKind, MovementSide } from './movements.js';
 import { laterPrefixesOf, prefixesFollowedBy } from './projected-streams.js';
 import {
+  insertName,
   type Projection,
   type ReadTable,
   readTable,
   type ReadTableDefinition,
   type RowChange,
+  unlessThere,
 } from './projection.js';
 
 type TransferOwner = 'payment' | 'collection';
@@ -207,13 +209,14 @@ async function saveMovements(
   client: pg.ClientBase,
   target: string,
   changes: readonly RowChange<TransferRow>[],
+  areNew: boolean,
 ): Promise<void> {
   const movements = changes.flatMap(movementsOf);
   if (movements.length === 0) return;
   const movementsTarget = target.replace('transfers', 'movements');
   const ofTransfers = movements.map(({ transfer }) => transfer);
   await client.query({
-    name: `${movementsTarget}.insert`,
+    name: insertName(movementsTarget, areNew),
     text: `INSERT INTO ${movementsTarget} (movement_id, organization_id, originator_id, payment_id,
         collection_id, kind, side, amount_minor, rail, reference, return_reason_code,
         at, position)
@@ -221,7 +224,7 @@ async function saveMovements(
         unnest($5::uuid[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bigint[]),
         unnest($9::text[]), unnest($10::text[]), unnest($11::text[]),
         unnest($12::timestamptz(3)[]), unnest($13::text[])
-      ON CONFLICT (movement_id) DO NOTHING`,
+      ${unlessThere(areNew, 'movement_id')}`,
     values: [
       uuidArray(movements.map(movementIdOf)),
       uuidArray(ofTransfers.map(({ organizationId }) => organizationId)),
@@ -250,8 +253,8 @@ const byOwner = (['payment', 'collection'] as const).map((owner) =>
 );
 const transfersTable: ReadTable = {
   name: 'transfers',
-  async write(client, target, events) {
-    for (const table of byOwner) await table.write(client, target, events);
+  async write(client, target, events, areNew) {
+    for (const table of byOwner) await table.write(client, target, events, areNew);
   },
 };
 

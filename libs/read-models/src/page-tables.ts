@@ -53,8 +53,12 @@ export class PageTables {
     return this.holding;
   }
 
-  /** Inside the transaction that also saves the checkpoint. @throws ProjectionBroken */
-  async write(events: readonly RecordedEvent[]): Promise<void> {
+  /**
+   * Inside the transaction that also saves the checkpoint.
+   * @param areNew as of ReadTable.write
+   * @throws ProjectionBroken
+   */
+  async write(events: readonly RecordedEvent[], areNew = false): Promise<void> {
     if (events.length === 0) return;
     const held = this.holding
       ? await heldAmong(
@@ -63,7 +67,8 @@ export class PageTables {
           events.map(({ streamId }) => streamId),
         )
       : new Map<string, number>();
-    const unreadable = await this.writeReadable(events.filter((e) => !held.has(e.streamId)));
+    const free = events.filter((e) => !held.has(e.streamId));
+    const unreadable = await this.writeReadable(free, areNew);
     await this.hold(unreadable);
   }
 
@@ -84,7 +89,7 @@ export class PageTables {
 
   /** Inside a transaction. @returns how many streams are no longer held back */
   async release(due: ReadonlyMap<string, readonly RecordedEvent[]>): Promise<number> {
-    const unreadable = await this.writeReadable([...due.values()].flat());
+    const unreadable = await this.writeReadable([...due.values()].flat(), false);
     const still = new Set(unreadable.map(({ first }) => first.streamId));
     const free = [...due.keys()].filter((streamId) => !still.has(streamId));
     await freeStreams(this.client, this.reader, free);
@@ -104,13 +109,16 @@ export class PageTables {
    * Writes all but the unreadable streams, each up to its first unreadable event. If a table refuses the
    * page, tables that were already written are written again, which changes nothing.
    */
-  private async writeReadable(events: readonly RecordedEvent[]): Promise<UnreadableStream[]> {
+  private async writeReadable(
+    events: readonly RecordedEvent[],
+    areNew: boolean,
+  ): Promise<UnreadableStream[]> {
     const unreadable: UnreadableStream[] = [];
     let left = events.map((event) => this.withoutSkipped(event));
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       try {
         for (const table of this.projection.tables)
-          await table.write(this.client, this.targetOf(table.name), left);
+          await table.write(this.client, this.targetOf(table.name), left, areNew && isFirst);
         return unreadable;
       } catch (error) {
         const causes = await this.causesOf(error);

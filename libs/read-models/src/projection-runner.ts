@@ -24,6 +24,7 @@ import {
   Bell,
   inTransaction,
   isTransient,
+  isUniqueViolation,
   pause,
   reasonOf,
   standbyPollMs,
@@ -370,11 +371,16 @@ class PageWriter {
     const now = performance.now();
     if (events.length === 0 && now - this.savedAtMs < idleCheckpointMs) return true;
     const anchor = await anchorOfPage(store, page);
-    const written = await inTransaction(client, async () => {
-      const { position: from } = this.saved;
-      if (!(await advanceCheckpoint(client, name, from, anchor, laterPrefixes))) return false;
-      await this.tables.write(events);
-      return true;
+    const write = (areNew: boolean) =>
+      inTransaction(client, async () => {
+        const { position: from } = this.saved;
+        if (!(await advanceCheckpoint(client, name, from, anchor, laterPrefixes))) return false;
+        await this.tables.write(events, areNew);
+        return true;
+      });
+    const written = await write(true).catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error;
+      return write(false);
     });
     if (!written) return false;
     this.saved = anchor;

@@ -51,9 +51,29 @@ export interface ReadTable {
   readonly writesBy?: readonly string[];
   /**
    * Folds the events that concern this table into `target`, which has this table's columns.
+   * @param areNew whether no event of them was written to it before. If one was, this fails with a unique violation, and
+   *   the transaction must be repeated without. Default: false
    * @throws UnreadableStreams, ProjectionBroken
    */
-  write(client: pg.ClientBase, target: string, events: readonly RecordedEvent[]): Promise<void>;
+  write(
+    client: pg.ClientBase,
+    target: string,
+    events: readonly RecordedEvent[],
+    areNew?: boolean,
+  ): Promise<void>;
+}
+
+/**
+ * The end of an INSERT of rows that may be there already. ON CONFLICT looks into the index before each row, and confirms
+ * the row in the WAL after it. So rows of new events are inserted without it.
+ */
+export function unlessThere(areNew: boolean, key: string): string {
+  return areNew ? '' : `ON CONFLICT (${key}) DO NOTHING`;
+}
+
+/** A statement with `unlessThere`: two texts need two names. */
+export function insertName(target: string, areNew: boolean): string {
+  return `${target}.${areNew ? 'insert' : 'insertAgain'}`;
 }
 
 /** The types of columns there are; text is stored without what PostgreSQL refuses (storableText). */
@@ -129,12 +149,13 @@ export function readTable<Row extends StoredRow>(
     client: pg.ClientBase,
     target: string,
     changes: readonly RowChange<Row>[],
+    areNew: boolean,
   ) => Promise<void>,
 ): ReadTable {
   const statements = statementsOf(definition);
   return {
     name: definition.name,
-    async write(client, target, events) {
+    async write(client, target, events, areNew = false) {
       const unreadable = new Map<string, UnreadableEvent>();
       const byKey = groupByKey(definition, events, unreadable);
       const toLoad = [...byKey].filter(([, [first]]) => first && !definition.begins(first));
@@ -155,9 +176,19 @@ export function readTable<Row extends StoredRow>(
       }
       if (unreadable.size > 0) throw new UnreadableStreams([...unreadable.values()]);
       if (changes.length === 0) return;
-      const changed = changes.map(({ after }) => after);
-      await client.query(statements.upsert(target, changed));
-      await onChanged?.(client, target, changes);
+      const isNew = ({ before }: RowChange<Row>) => areNew && before === null;
+      for (const [some, statement] of [
+        [changes.filter(isNew), statements.insert],
+        [changes.filter((change) => !isNew(change)), statements.upsert],
+      ] as const)
+        if (some.length > 0)
+          await client.query(
+            statement(
+              target,
+              some.map(({ after }) => after),
+            ),
+          );
+      await onChanged?.(client, target, changes, areNew);
     },
   };
 }
@@ -240,6 +271,8 @@ async function load<Row extends StoredRow>(
 
 interface Statements<Row> {
   select(target: string, keys: readonly string[]): pg.QueryConfig;
+  /** Fails with a unique violation if a row is there already. */
+  insert(target: string, rows: readonly Row[]): pg.QueryConfig;
   upsert(target: string, rows: readonly Row[]): pg.QueryConfig;
 }
 
@@ -263,6 +296,10 @@ function statementsOf<Row extends StoredRow>({
     .map((field) => `${columnOf(field)} = excluded.${columnOf(field)}`)
     .join(', ');
   const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join(', ');
+  const insertion = (target: string) =>
+    `INSERT INTO ${target} AS stored (${names}) SELECT ${values}`;
+  const valuesOf = (rows: readonly Row[]) =>
+    fields.map((field) => columnValues(columns[field], rows, field));
   return {
     // Without a name, so that it is planned for the table as it is now: a plan that was made while it was small reads all of it.
     select: (target, keys) => ({
@@ -270,12 +307,17 @@ function statementsOf<Row extends StoredRow>({
       values: [uuidArray(keys)],
       types: isoTimes,
     }),
+    insert: (target, rows) => ({
+      name: `${target}.insert`,
+      text: insertion(target),
+      values: valuesOf(rows),
+    }),
     upsert: (target, rows) => ({
       name: `${target}.upsert`,
-      text: `INSERT INTO ${target} AS stored (${names}) SELECT ${values}
+      text: `${insertion(target)}
         ON CONFLICT (${keyColumn}) DO UPDATE SET ${updates}
         WHERE stored.revision < excluded.revision`,
-      values: fields.map((field) => columnValues(columns[field], rows, field)),
+      values: valuesOf(rows),
     }),
   };
 }

@@ -6,7 +6,7 @@
  * The caller passes the times, so that one clock rules leases and schedule. Dispatchers whose clocks
  * differ by more than the lease's margin may send a delivery twice, with the same ids.
  */
-import { binaryArray, textArray, timeArray, uuidArray } from '@pis/postgres';
+import { binaryArray, isUniqueViolation, textArray, timeArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 import type { DecidedDelivery, Delivery, FanOut } from './delivery.js';
 import { firstTryOf, type StatementName, statements } from './delivery-statements.js';
@@ -240,15 +240,11 @@ export class DeliveryTable {
         return await this.pool.query<Row>({ ...statement, values });
       } catch (error) {
         if (tries >= partitionTriesMax) throw error;
-        if (isThere(error)) statement = { name: `webhook_${name}_again`, text: statements[name] };
+        if (isUniqueViolation(error))
+          statement = { name: `webhook_${name}_again`, text: statements[name] };
         else if (!isPartitionMoved(error)) throw error;
       }
   }
-}
-
-/** A unique violation. The statement wrote nothing. */
-function isThere(error: unknown): boolean {
-  return (error as { code?: unknown }).code === '23505';
 }
 
 /**
