@@ -74,10 +74,26 @@ function afterAnswer(response: ServerResponse | null, next: () => void): void {
 /** Cases that Fastify would answer in its own format before any hook: odd paths, and requests while it closes. */
 function refusalOf(request: IncomingMessage, isClosing: boolean): ApiError | null {
   if (isClosing) return new ApiError('SERVICE_UNAVAILABLE', 'the service is shutting down');
-  // RFC 9112, section 3.2
-  if (request.httpVersion === '1.1' && request.headers.host === undefined)
-    return new ApiError('VALIDATION_ERROR', 'the header Host is missing');
+  const ambiguity = ambiguityOf(request);
+  if (ambiguity !== null) return new ApiError('VALIDATION_ERROR', ambiguity);
   return isRoutable(request.url ?? '') ? null : noSuchPath();
+}
+
+/** Of several headers of these names Node takes the first. A proxy may take another one. */
+const oneAtMost = ['host', 'authorization', 'content-type'];
+
+/** What a proxy and Node may understand differently, beside what Node itself refuses. Null for nothing. */
+function ambiguityOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
+  // RFC 9112, section 3.2
+  if (httpVersion === '1.1' && headers.host === undefined) return 'the header Host is missing';
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return 'the only Transfer-Encoding that is served is chunked';
+  // Each name is there once, as in almost all requests.
+  if (rawHeaders.length === 2 * Object.keys(headers).length) return null;
+  const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  const repeated = oneAtMost.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  return repeated === undefined ? null : `the header ${repeated} is given twice`;
 }
 
 function noSuchPath(): ApiError {
@@ -116,7 +132,7 @@ function refuse(
     'Content-Length': Buffer.byteLength(text),
     'X-Request-Id': requestId,
     ...headers,
-    ...(options.isClosing() ? { Connection: 'close' } : {}),
+    ...(options.isClosing() || refused.code === 'VALIDATION_ERROR' ? { Connection: 'close' } : {}),
   });
   response.end(text);
   // Without the path: no route was looked up, so it is the caller's text.
