@@ -54,6 +54,17 @@ it('counts the networks of an IPv6 site together', async () => {
   await attempt(limit, of(1, 'b'));
 });
 
+it('keeps nothing about the networks of a site that is stopped', async () => {
+  const limit = aProcess();
+  const of = (network: number) => `2001:db8:c:${network}::1`;
+  await fail(limit, 2 * failuresPerNetworkMax, of);
+  const rows = async () => (await pool.query('SELECT FROM sign_in_failures')).rowCount;
+  const before = await rows();
+  for (let network = 1_000; network < 1_010; network += 1)
+    await expect(attempt(limit, of(network))).rejects.toMatchObject(isLimited);
+  expect(await rows()).toBe(before);
+});
+
 it('lets no more pass that try at the same time', async () => {
   const address = '198.51.100.3';
   await fail(aProcess(), failuresPerNetworkMax - 2, () => address);

@@ -38,9 +38,12 @@ export class SignInLimit {
     isFailure: (result: Result) => boolean,
   ): Promise<Result> {
     if (!this.isOn) return work();
-    const networks: Network[] = [{ name: networkOf(address), networks: 1 }];
     const site = siteOf(address);
-    if (site !== null) networks.push({ name: site, networks: networksPerSite });
+    // The site first: one that is stopped leaves no count for each of its networks.
+    const networks: Network[] = [
+      ...(site === null ? [] : [{ name: site, networks: networksPerSite }]),
+      { name: networkOf(address), networks: 1 },
+    ];
     for (const { name, networks: times } of networks)
       if (this.underWayOf(name) >= atOncePerNetworkMax * times) throw limited(0);
     for (const { name } of networks) this.enter(name, 1);
