@@ -1,3 +1,4 @@
+import { paymentEventTypes, subscriptions } from '@pis/domain';
 import { contactCreateSchema } from './party-requests.js';
 import { paymentListSchema } from './payment-requests.js';
 import { problem, validate, validationCodes } from './validation.js';
@@ -49,9 +50,15 @@ describe('the message about a wrong field', () => {
     expect(messageOf(paymentListSchema, [], '')).toBe('the body has the wrong type');
   });
 
-  it('is true for an event type that can be subscribed to but not tested', () => {
-    const message = messageOf(webhookTestSchema, { eventType: 'statement.generated' }, 'eventType');
-    expect(message).toBe('eventType is not an event type that can be named here');
+  it('lists the event types that the request may name', () => {
+    const tested = { eventType: 'statement.generated' };
+    expect(messageOf(webhookTestSchema, tested, 'eventType')).toBe(
+      `eventType must be one of ${paymentEventTypes.join(', ')}`,
+    );
+    const subscribed = { url: 'https://example.com', subscribedEvents: ['*'] };
+    expect(messageOf(webhookCreateSchema, subscribed, 'subscribedEvents.0')).toBe(
+      `subscribedEvents.0 must be one of ${subscriptions.join(', ')}`,
+    );
   });
 
   it.each([['101'], ['9'.repeat(16)], ['9'.repeat(400)]])(

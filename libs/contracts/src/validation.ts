@@ -66,7 +66,7 @@ const messages: Readonly<Record<ValidationCode, string>> = {
   validation_url_https: 'must be an https URL',
   validation_url_credentials: 'must not contain credentials',
   validation_url_private_address: 'must be publicly reachable',
-  validation_event_type: 'is not an event type that can be named here',
+  validation_event_type: 'is not an event type',
   validation_subscription_limit:
     'names an event type that five endpoints are subscribed to already',
   validation_contact_originator_mismatch: 'is a contact of another originator',
@@ -144,7 +144,10 @@ function isValidationCode(text: string): text is ValidationCode {
 function detailOf(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'too_small') return limitOf('at least', issue.minimum, issue.origin);
   if (issue.code === 'too_big') return limitOf('at most', issue.maximum, issue.origin);
-  if (issue.code === 'invalid_value' && issue.message === 'validation_enum')
+  if (
+    issue.code === 'invalid_value' &&
+    (issue.message === 'validation_enum' || issue.message === 'validation_event_type')
+  )
     return `must be one of ${issue.values.join(', ')}`;
   // A query parameter that is given twice arrives as a list.
   const isText =
