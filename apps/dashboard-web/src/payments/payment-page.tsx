@@ -72,7 +72,7 @@ export function PaymentPage() {
         <SimulationSection paymentId={paymentId} simulation={page.data.simulation} />
         <TimelineSection entries={page.data.timeline} />
         {mayAct ? (
-          <Text size="sm">
+          <Text size="sm" className="fact">
             Download evidence:{' '}
             <a href={`/dashboard/api/payments/${paymentId}/evidence`} download>
               one page

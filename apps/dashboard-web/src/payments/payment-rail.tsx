@@ -73,7 +73,7 @@ export function BankSection({ page }: { readonly page: PaymentPageData }) {
             <thead>
               <tr>
                 <th scope="col">File or message</th>
-                <th scope="col">Way</th>
+                <th scope="col">Direction</th>
                 <th scope="col" className="wide">
                   Kind
                 </th>
