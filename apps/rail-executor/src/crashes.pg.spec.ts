@@ -1,4 +1,5 @@
-import { Died, Life, mortalBank, mortalPool, mortalStore } from './testing/mortality.js';
+import { Died, Life, mortalBank, mortalPool } from '@pis/bank-rails/testing';
+import { mortalStore } from './testing/mortal-store.js';
 import { goRound, openWorld, type QueuedMessage, type World } from './testing/world.js';
 import { until } from '@pis/local-servers/testing';
 import { type TransferOwner, transferOwners } from '@pis/domain';
@@ -103,7 +104,7 @@ async function dieAtEveryStep(world: World, row: Row): Promise<void> {
     const message = await world.queue(ending);
     const life = new Life(diesAt, moment);
     const handled = await liveThrough(world, row, mortal(world, life), message);
-    survived = !life.dead;
+    survived = !life.isDead;
     // Only time ends the leases of dead executors.
     await world.makeNotificationsDue();
     const successor = world.executor();

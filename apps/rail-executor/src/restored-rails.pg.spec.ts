@@ -3,10 +3,11 @@
  * connection: it comes at another hour, or names the rail.
  */
 import { railReferenceOf } from '@pis/bank-rails';
+import { Life, mortalPool } from '@pis/bank-rails/testing';
 import type { EventStore } from '@pis/event-store';
 import type { RailExecutor } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
-import { Life, mortalPool, mortalStore } from './testing/mortality.js';
+import { mortalStore } from './testing/mortal-store.js';
 import { ended, handle, historyIn, restoredWith } from './testing/restored-log.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 
@@ -166,7 +167,7 @@ it('a payment that was executed over RTP is not executed again over ACH, whereve
       await finish(executor, message);
       expect(await historyIn(world, store, message)).toEqual(completed);
       expect(await recordsOf(message)).toEqual(['messages']);
-      if (!life.dead) break;
+      if (!life.isDead) break;
     }
   expect(await formats.executions()).toBe(1);
 }, 60_000);

@@ -1,6 +1,7 @@
 export * from './testing/ach-identity.js';
 export * from './testing/bank-connection.conformance.js';
 export * from './testing/participant-lists.js';
+export * from './testing/mortality.js';
 export * from './testing/transfer-instructions.js';
 export * from './testing/nacha-files.js';
 export * from './testing/file-transport.conformance.js';

@@ -4,11 +4,12 @@
  * machine decides how the executors interleave.
  */
 import { type BankConnection, type BankTerms, directBankConnection } from '@pis/bank-rails';
+import { Died, Life, mortalBank, mortalPool } from '@pis/bank-rails/testing';
 import { BankSimulator, UnreliableLine } from '@pis/bank-simulator/module';
 import type { TransferOwner } from '@pis/domain';
 import { until } from '@pis/local-servers/testing';
 import type { RailExecutor, RailExecutorOptions } from '../rail-executor.js';
-import { Died, Life, mortalBank, mortalPool, mortalStore } from './mortality.js';
+import { mortalStore } from './mortal-store.js';
 import { openWorld, type QueuedMessage, type World } from './world.js';
 
 export interface SimulationOptions {
@@ -83,7 +84,7 @@ async function liveOnce(
     pool: mortalPool(world.pool, life),
   };
   const executor = world.executor({ ...mortal, bank: mortalBank(bank, life) });
-  while (!life.dead && !isEnded()) {
+  while (!life.isDead && !isEnded()) {
     const message = messages.pop();
     try {
       if (message !== undefined) await executor.handle(message.value, message.delivery);

@@ -1,6 +1,6 @@
 /** A process dies before or after each call to PostgreSQL and to the bank. Another one goes on. */
 import type { TransferInstruction } from '../../bank-connection.js';
-import { Life, type Moment, mortalPool, mortalTransport } from '../../testing/ach-mortality.js';
+import { Life, type Moment, mortalPool, mortalTransport } from '../../testing/mortality.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
 

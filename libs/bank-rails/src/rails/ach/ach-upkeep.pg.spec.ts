@@ -1,6 +1,6 @@
 /** What achBank costs when idle, what it deletes, and what it shows to operators. */
 import { until } from '@pis/local-servers/testing';
-import { Life, mortalPool } from '../../testing/ach-mortality.js';
+import { Life, mortalPool } from '../../testing/mortality.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
 import { achFigures } from './ach-figures.js';

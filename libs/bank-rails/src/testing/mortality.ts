@@ -1,6 +1,11 @@
-/** Lets a process die at its k-th call to PostgreSQL or to the bank, before the call takes effect or right after it. */
+/** Lets a process die at its k-th external call, before the call takes effect or right after it. */
 import type pg from 'pg';
+import type { BankConnection } from '../bank-connection.js';
 import type { FileTransport } from '../connections/file-transport.js';
+
+export class Died extends Error {
+  override readonly name = 'Died';
+}
 
 export type Moment = 'before' | 'after';
 
@@ -15,7 +20,7 @@ export class Life {
 
   /** After its death every call fails without effect. */
   async step<Result>(effect: () => Promise<Result>): Promise<Result> {
-    if (this.isDead) throw new Error('dead');
+    if (this.isDead) throw new Died('dead');
     this.steps += 1;
     const isLast = this.steps === this.diesAt;
     if (isLast && this.moment === 'before') return this.die();
@@ -25,8 +30,17 @@ export class Life {
 
   private die(): never {
     this.isDead = true;
-    throw new Error('died');
+    throw new Died('died');
   }
+}
+
+export function mortalBank(bank: BankConnection, life: Life): BankConnection {
+  return {
+    ...bank,
+    submit: (instruction) => life.step(() => bank.submit(instruction)),
+    inquire: (reference) => life.step(() => bank.inquire(reference)),
+    notifications: (page) => life.step(() => bank.notifications(page)),
+  };
 }
 
 export function mortalTransport(transport: FileTransport, life: Life): FileTransport {
