@@ -1,12 +1,9 @@
 /** `pis fees periods` and `pis fees unrecorded`, as staff run them. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import os from 'node:os';
-import path from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { feePeriod, settlementPartyId } from '@pis/domain';
 import { postgresEventStore, repository, systemContext } from '@pis/event-store';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -19,26 +16,15 @@ interface Periods {
 }
 
 const [acme, other] = [randomUUID(), randomUUID()];
-let database: TestDatabase;
-let pool: pg.Pool;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(os.tmpdir(), 'pis-unused'),
-  };
+  cli = await cliDatabase();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-});
+afterAll(() => cli?.end());
 
 async function addPeriod(organizationId: string, month: number, status: string): Promise<string> {
   const feePeriodId = randomUUID();
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO fee_periods (fee_period_id, organization_id, originator_id, year, month,
         discount_fee_minor, flat_fee_minor, return_fee_minor, status, closed_at, debited_twice_at,
         revision)
@@ -54,7 +40,7 @@ it('lists the periods of a status, the newest month first, in pages', async () =
   const newer = await addPeriod(other, 9, 'GIVEN_UP');
   const twice = await addPeriod(acme, 9, 'COLLECTED');
   const list = async (...more: string[]) =>
-    pisJson<Periods>(['fees', 'periods', ...more], environment);
+    pisJson<Periods>(['fees', 'periods', ...more], cli.environment);
   const idsOf = ({ data }: Periods) => data.map(({ feePeriodId }) => feePeriodId);
   const givenUp = await list('--status', 'given_up');
   expect(idsOf(givenUp)).toEqual([newer, older]);
@@ -68,11 +54,11 @@ it('lists the periods of a status, the newest month first, in pages', async () =
   expect([idsOf(rest), rest.nextOffset]).toEqual([[older], null]);
   expect(idsOf(await list('--status', 'given_up', '--organization', acme))).toEqual([older]);
   expect(idsOf(await list('--debited-twice'))).toEqual([twice]);
-  expectRefusal(await pis(['fees', 'periods', '--status', 'lost'], environment), /given_up/);
+  expectRefusal(await pis(['fees', 'periods', '--status', 'lost'], cli.environment), /given_up/);
 });
 
 it('retries a period that was sent before the log was restored only with --not-debited', async () => {
-  const store = postgresEventStore({ pool });
+  const store = postgresEventStore({ pool: cli.pool });
   const streams = repository(store, feePeriod);
   const feePeriodId = randomUUID();
   const collectionId = randomUUID();
@@ -92,10 +78,10 @@ it('retries a period that was sent before the log was restored only with --not-d
     await streams.execute(feePeriodId, command, systemContext('test'));
   await store.close();
   const retry = ['fees', 'retry', '--period', feePeriodId, '--reason', 'the bank has not got it'];
-  expectRefusal(await pis(retry, environment), /--not-debited/);
-  const period = await pisJson([...retry, '--not-debited'], environment);
+  expectRefusal(await pis(retry, cli.environment), /--not-debited/);
+  const period = await pisJson([...retry, '--not-debited'], cli.environment);
   expect(period).toMatchObject({ feePeriodId, status: 'DUE', total: 362 });
-  const { rows } = await pool.query(
+  const { rows } = await cli.pool.query(
     `SELECT data->'subject' AS subject FROM events WHERE type LIKE 'OperatorAction%'
       AND data->'subject'->>'feePeriodId' = $1 ORDER BY position DESC LIMIT 1`,
     [feePeriodId],
@@ -105,13 +91,13 @@ it('retries a period that was sent before the log was restored only with --not-d
 
 it('lists collections that the log lacks', async () => {
   const collectionId = randomUUID();
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO ach_entries (reference, bank, status, payment_id, organization_id, originator_id,
         contact_id, direction, amount_minor, submitted_at)
       VALUES ($1::text, 'first', 'filed', $1::uuid, $2, $2, $3, 'INBOUND', 362, '2026-11-05T12:00:00Z')`,
     [collectionId, settlementPartyId, acme],
   );
-  expect(await pisJson(['fees', 'unrecorded'], environment)).toMatchObject({
+  expect(await pisJson(['fees', 'unrecorded'], cli.environment)).toMatchObject({
     data: [{ originatorId: acme, collectionId, status: 'filed', amount: 362, period: null }],
   });
 });

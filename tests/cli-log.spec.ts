@@ -1,34 +1,21 @@
 /** The commands of `pis` on the event log: quarantine, consumers, relay. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { jest } from '@jest/globals';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
 // Each command is a process of its own.
 jest.setTimeout(120_000);
 
-let scratch: string;
-let database: TestDatabase;
-let environment: Record<string, string>;
-let pool: pg.Pool;
-
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-log-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 1);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  cli = await cliDatabase();
   // Events to stand on.
   for (const name of ['one', 'two', 'three']) await json('organization', 'create', '--name', name);
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO consumer_checkpoints (consumer_group, position, event_id, stream_id, revision, updated_at)
      SELECT g.name, e.position, e.id, e.stream_id, e.revision, now()
      FROM (VALUES ('rail-executor', 1), ('webhook-dispatcher', 2)) g(name, position)
@@ -36,25 +23,21 @@ beforeAll(async () => {
        ON e.n = g.position`,
   );
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
-const json = (...args: string[]) => pisJson<unknown>(args, environment);
-const plain = (...args: string[]) => pis(args, environment);
+const json = (...args: string[]) => pisJson<unknown>(args, cli.environment);
+const plain = (...args: string[]) => pis(args, cli.environment);
 const positionAt = (n: number) => String(n).padStart(20, '0');
 
 async function positions(): Promise<Record<string, string>> {
-  const { rows } = await pool.query<{ consumer_group: string; position: string }>(
+  const { rows } = await cli.pool.query<{ consumer_group: string; position: string }>(
     'SELECT consumer_group, position FROM consumer_checkpoints',
   );
   return Object.fromEntries(rows.map((row) => [row.consumer_group, row.position]));
 }
 
 function fileOf(content: unknown): string {
-  const file = path.join(scratch, `${randomUUID()}.json`);
+  const file = path.join(cli.scratch, `${randomUUID()}.json`);
   writeFileSync(file, JSON.stringify(content));
   return file;
 }
@@ -93,7 +76,7 @@ it('consumers export and import carry checkpoints, and refuse those of another l
 });
 
 it('consumers reset accepts a position or a time, and reports what will be read', async () => {
-  const { rows } = await pool.query<{ at: string }>(
+  const { rows } = await cli.pool.query<{ at: string }>(
     `SELECT metadata->>'at' AS at FROM events WHERE position = 2`,
   );
   expect(
@@ -112,7 +95,7 @@ it('relay rewind moves the relay, recorded with actor and reason', async () => {
     ...['relay', 'rewind', '--to', '1', '--actor', 'ada', '--reason', 'topics were lost'],
   );
   expect(moved).toMatchObject({ moved: [{ reader: 'event-relay', to: positionAt(1) }] });
-  const { rows } = await pool.query<{ data: object }>(
+  const { rows } = await cli.pool.query<{ data: object }>(
     `SELECT data FROM events WHERE type = 'OperatorActionStarted' ORDER BY position DESC LIMIT 1`,
   );
   expect(rows[0]?.data).toMatchObject({
@@ -123,7 +106,7 @@ it('relay rewind moves the relay, recorded with actor and reason', async () => {
 });
 
 it('on Kafka, a reset moves the relay and the recorded positions of the groups', async () => {
-  const onKafka = { ...environment, PIS_BROKER: 'kafka', KAFKA_BROKERS: '127.0.0.1:1' };
+  const onKafka = { ...cli.environment, PIS_BROKER: 'kafka', KAFKA_BROKERS: '127.0.0.1:1' };
   const reset = ['consumers', 'reset', '--to', '2'];
   await pisJson(reset, onKafka);
   expect(await positions()).toEqual({
@@ -143,7 +126,7 @@ it('quarantine skip needs a reason and an event that is in quarantine', async ()
   const skip = ['quarantine', 'skip', '--event', eventId];
   expectRefusal(await plain(...skip), /--reason is required/);
   expectRefusal(await plain(...skip, '--reason', 'x'), /is not in quarantine/);
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO quarantined_streams
        (reader, stream_id, from_revision, position, event_id, event_type, reason)
      VALUES ('event-relay', 'payment-1', 0, '1', $1, 'InvoicePaid', 'unknown type of event')`,

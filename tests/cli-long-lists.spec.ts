@@ -1,15 +1,11 @@
 /** The lists of `pis` that staff work through: each is whole, however long it is. */
 import { execFile } from 'node:child_process';
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
 import { railReferenceOf } from '@pis/bank-rails';
 import { postgresEventStore, systemContext } from '@pis/event-store';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson, root } from './support/process.js';
 
 // Each command is a process of its own.
@@ -19,34 +15,20 @@ jest.setTimeout(120_000);
 const rowsMade = 1_203;
 const at = '2026-11-20T15:00:00.000Z';
 
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-long-lists-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  cli = await cliDatabase();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 async function listed(...command: readonly string[]) {
-  return (await pisJson<{ data: Record<string, unknown>[] }>(command, environment)).data;
+  return (await pisJson<{ data: Record<string, unknown>[] }>(command, cli.environment)).data;
 }
 
 const numbers = Array.from({ length: rowsMade }, (_, index) => String(index + 1));
 
 it('every unmatched notification of a bank, the oldest first', async () => {
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
      SELECT 'bank', n, 'of-' || n, 'confirmed', now(), now() + n * interval '1 second', 'the reason'
        FROM generate_series(1, $1::int) n`,
@@ -57,7 +39,7 @@ it('every unmatched notification of a bank, the oldest first', async () => {
 });
 
 it('every stream in quarantine, the oldest first', async () => {
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO quarantined_streams
        (reader, stream_id, from_revision, position, event_id, event_type, reason, held_since)
      SELECT 'event-relay', 'payment-' || n, 0, '1', gen_random_uuid(), 'InvoicePaid', 'unknown type of event',
@@ -73,7 +55,7 @@ it('a reader that has seen enough ends the list without a word', async () => {
   const command = `"${process.execPath}" apps/cli/bin/pis.mjs quarantine list | head -n 1`;
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', command], {
     cwd: root,
-    env: { ...process.env, ...environment },
+    env: { ...process.env, ...cli.environment },
   });
   expect(stdout).toBe('reader: event-relay\n');
   expect(stderr).toBe('');
@@ -82,7 +64,7 @@ it('a reader that has seen enough ends the list without a word', async () => {
 it('output that cannot be written is a failure with its reason', async () => {
   for (const list of ['quarantine list', 'consumers list']) {
     const command = `"${process.execPath}" apps/cli/bin/pis.mjs ${list} --json > /dev/full`;
-    const env = { ...process.env, ...environment };
+    const env = { ...process.env, ...cli.environment };
     const failed = promisify(execFile)('bash', ['-c', command], { cwd: root, env });
     await expect(failed).rejects.toMatchObject({
       code: 1,
@@ -92,7 +74,7 @@ it('output that cannot be written is a failure with its reason', async () => {
 });
 
 it('every erasure that has not ended, the oldest first', async () => {
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO party_erasures (kind, party_id, phase, since, position)
      SELECT 'contact', lpad(n::text, 32, '0')::uuid, 'requested', now() + n * interval '1 second', ''
        FROM generate_series(1, $1::int) n`,
@@ -106,11 +88,11 @@ describe('rails files list', () => {
   const list = (...args: string[]) =>
     pisJson<{ data: { id: string; name: string }[]; nextAfter?: string }>(
       ['rails', 'files', 'list', ...args],
-      environment,
+      cli.environment,
     );
 
   it('says that older files are left, and after which one', async () => {
-    await pool.query(
+    await cli.pool.query(
       `INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes)
        SELECT gen_random_uuid(), 'bank', 'ACH', 'out', 'nacha', 'file-' || n, sha256(n::text::bytea), 1
          FROM generate_series(1, $1::int) n`,
@@ -122,14 +104,14 @@ describe('rails files list', () => {
     expect(rest.nextAfter).toBeUndefined();
     const names = [...newest.data, ...rest.data].map(({ name }) => name);
     expect(names).toEqual(numbers.map((number) => `file-${number}`).reverse());
-    const told = await pis(['rails', 'files', 'list'], environment);
+    const told = await pis(['rails', 'files', 'list'], cli.environment);
     expect(told.stderr).toContain(`--after ${newest.nextAfter}`);
   });
 
   it('refuses to go on after a file that is not there: its end would look like that of the list', async () => {
     const { code, stderr } = await pis(
       ['rails', 'files', 'list', '--after', randomUUID()],
-      environment,
+      cli.environment,
     );
     expect(stderr).toContain('no file has this ID');
     expect(code).toBe(1);
@@ -138,7 +120,7 @@ describe('rails files list', () => {
 
 /** Of another system. */
 async function appendForeign(streamId: string): Promise<void> {
-  const store = postgresEventStore({ pool });
+  const store = postgresEventStore({ pool: cli.pool });
   const metadata = { ...systemContext('test'), schemaVersion: 1, at, previousHash: null };
   const [last] = await store.readStream(streamId, {
     direction: 'backwards',
@@ -157,18 +139,18 @@ describe('an item that cannot be read is listed with the reason beside the other
   let organizationId: string;
   beforeAll(async () => {
     const create = ['organization', 'create', '--name', 'Acme'];
-    ({ organizationId } = await pisJson<{ organizationId: string }>(create, environment));
+    ({ organizationId } = await pisJson<{ organizationId: string }>(create, cli.environment));
   });
 
   it('an API key', async () => {
     const createIn = (id: string) =>
       pisJson<{ apiKeyId: string }>(
         ['api-key', 'create', '--organization', id, '--type', 'read_only'],
-        environment,
+        cli.environment,
       );
     const [damaged, whole] = [await createIn(organizationId), await createIn(organizationId)];
     const streamOf = async (apiKeyId: string) => {
-      const { rows } = await pool.query<{ id: string }>(
+      const { rows } = await cli.pool.query<{ id: string }>(
         "SELECT stream_id AS id FROM events WHERE type = 'ApiKeyCreated' AND data ->> 'apiKeyId' = $1",
         [apiKeyId],
       );
@@ -176,7 +158,7 @@ describe('an item that cannot be read is listed with the reason beside the other
     };
     await appendForeign(await streamOf(damaged.apiKeyId));
     const list = (id: string) =>
-      pis(['api-key', 'list', '--organization', id, '--json'], environment);
+      pis(['api-key', 'list', '--organization', id, '--json'], cli.environment);
     const { code, stdout, stderr } = await list(organizationId);
     expect(JSON.parse(stdout)).toEqual([
       { apiKeyId: damaged.apiKeyId, unreadable: foreignReason },
@@ -186,7 +168,7 @@ describe('an item that cannot be read is listed with the reason beside the other
     expect(code).toBe(1);
 
     const create = ['organization', 'create', '--name', 'Other'];
-    const other = await pisJson<{ organizationId: string }>(create, environment);
+    const other = await pisJson<{ organizationId: string }>(create, cli.environment);
     expect(await list(other.organizationId)).toMatchObject({ code: 0, stdout: '[]\n' });
   });
 
@@ -197,13 +179,13 @@ describe('an item that cannot be read is listed with the reason beside the other
           ...['user', 'create', '--organization', organizationId, '--role', 'admin', '--json'],
           ...['--email', `${name}@example.com`],
         ],
-        environment,
+        cli.environment,
         'correct horse battery\n',
       ).then(({ stdout }) => JSON.parse(stdout) as { userId: string });
     const [damaged, whole] = [await createUser('ada'), await createUser('bob')];
     await appendForeign(`user-${damaged.userId}`);
     const list = ['user', 'list', '--organization', organizationId, '--json'];
-    const { code, stdout, stderr } = await pis(list, environment);
+    const { code, stdout, stderr } = await pis(list, cli.environment);
     expect(JSON.parse(stdout)).toEqual([
       expect.objectContaining({ userId: whole.userId, email: 'bob@example.com' }),
       { userId: damaged.userId, unreadable: foreignReason },
@@ -217,12 +199,12 @@ it('a payment in doubt that cannot be read is listed with the reason, and the ex
   const paymentId = randomUUID();
   await appendForeign(`payment-${paymentId}`);
   const reference = railReferenceOf(paymentId);
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO rail_pending (payment_id, reference, rail, stage, submitted_at, deadline_at, connection)
      VALUES ($1, $2, 'ACH', 'in_flight', now(), now(), 'bank')`,
     [paymentId, reference],
   );
-  const { code, stdout, stderr } = await pis(['payments', 'in-doubt', '--json'], environment);
+  const { code, stdout, stderr } = await pis(['payments', 'in-doubt', '--json'], cli.environment);
   expect(JSON.parse(stdout)).toMatchObject({
     data: [
       {
@@ -234,7 +216,7 @@ it('a payment in doubt that cannot be read is listed with the reason, and the ex
   expect(stderr).toMatch(/1 of these payments cannot be read/);
   expect(code).toBe(1);
   // Its own command says where to read on.
-  const shown = await pis(['payments', 'show', '--id', paymentId], environment);
+  const shown = await pis(['payments', 'show', '--id', paymentId], cli.environment);
   expect(shown.stderr).toMatch(
     /InvoicePaid: unknown type of event .*PisStreamsQuarantined in docs.runbooks.log\.md/,
   );

@@ -1,7 +1,7 @@
 /** `pis organization retention`: how long personal data and bank files are kept, as an operator sets it. */
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { type CliOrganization, cliOrganization } from './support/cli-organization.js';
+import { type CliOrganization, cliOrganization } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 

@@ -1,15 +1,11 @@
 /** `pis rails files`: what went to banks and came from them, with exact bytes. */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { jest } from '@jest/globals';
 import { writeAckFile } from '@pis/bank-rails/ach';
 import { fileArchive } from '@pis/bank-rails/connections';
 import type { Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -17,31 +13,17 @@ import { expectRefusal } from './support/refusal.js';
 jest.setTimeout(120_000);
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
 
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
 let keyring: Keyring;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-rail-files-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  keyring = await testKeyringOn(pool);
-  environment = {
-    DATABASE_URL: database.url,
-    // Of the keyring of tests.
-    PIS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  // The key of the keyring of tests.
+  cli = await cliDatabase(Buffer.alloc(32, 7));
+  keyring = await testKeyringOn(cli.pool);
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
-const json = (...args: string[]) => pisJson<unknown>(['rails', 'files', ...args], environment);
-const plain = (...args: string[]) => pis(['rails', 'files', ...args], environment);
+const json = (...args: string[]) => pisJson<unknown>(['rails', 'files', ...args], cli.environment);
+const plain = (...args: string[]) => pis(['rails', 'files', ...args], cli.environment);
 
 async function keepFile(name: string, content: string) {
   const [contactId, paymentId] = [randomUUID(), randomUUID()];
@@ -50,7 +32,7 @@ async function keepFile(name: string, content: string) {
     { bytes: Buffer.from(content), owner: `contact:${contactId}` as const, paymentId },
   ];
   const file = { connection: 'bank', rail: 'ACH', way: 'out', kind: 'nacha', name } as const;
-  const { id } = await fileArchive({ pool, keyring }).keep({ ...file, segments });
+  const { id } = await fileArchive({ pool: cli.pool, keyring }).keep({ ...file, segments });
   return { id, contactId, paymentId, text: `101 header\n${content}` };
 }
 
@@ -76,7 +58,7 @@ it('lists the files of a payment, and shows the exact bytes of one, recorded', a
     erasedBytes: 0,
     bytes: Buffer.from(ada.text).toString('base64'),
   });
-  const { rows } = await pool.query(
+  const { rows } = await cli.pool.query(
     `SELECT data FROM events WHERE type = 'OperatorActionStarted' ORDER BY position LIMIT 1`,
   );
   expect(rows).toMatchObject([
@@ -107,13 +89,13 @@ it('applies a file of the bank again, recorded, and says why it cannot', async (
   const keep = async (name: string, content: Uint8Array) => {
     const file = { connection: 'bank', rail: 'ACH', way: 'in', kind: 'unreadable', name } as const;
     const segments = [{ bytes: content, owner: null, paymentId: null }];
-    return (await fileArchive({ pool, keyring }).keep({ ...file, segments })).id;
+    return (await fileArchive({ pool: cli.pool, keyring }).keep({ ...file, segments })).id;
   };
   const ack = await keep('ack.jsonl', bytes);
   const applied = await json('apply', '--id', ack, '--reason', 'release 2 reads it');
   // The acknowledgement is about no file of ours: staff are told.
   expect(applied).toEqual({ fileId: ack, name: 'ack.jsonl', kind: 'ack', reports: 1 });
-  const { rows } = await pool.query(
+  const { rows } = await cli.pool.query(
     `SELECT data->>'action' AS action, data->>'reason' AS reason FROM events
       WHERE type = 'OperatorActionStarted' ORDER BY position DESC LIMIT 1`,
   );
@@ -127,9 +109,10 @@ it('applies a file of the bank again, recorded, and says why it cannot', async (
 
 it('forgets files that are older than the retention period, and no others', async () => {
   const old = await keepFile('old.ach', 'old\n');
-  await pool.query(`UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`, [
-    old.id,
-  ]);
+  await cli.pool.query(
+    `UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`,
+    [old.id],
+  );
   const year = new Date().getUTCFullYear();
   expectRefusal(await plain('forget', '--before', `${year - 6}-01-01`), /PIS_RETENTION_YEARS/);
   expectRefusal(await plain('forget', '--before', 'yesterday'), /not a day/);
@@ -139,10 +122,11 @@ it('forgets files that are older than the retention period, and no others', asyn
 
 it('keeps an old file that may still be sent, and says so', async () => {
   const { id } = await keepFile('waiting.ach', 'waiting\n');
-  await pool.query(`UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`, [
-    id,
-  ]);
-  await pool.query(
+  await cli.pool.query(
+    `UPDATE rail_files SET created_at = now() - interval '8 years' WHERE id = $1`,
+    [id],
+  );
+  await cli.pool.query(
     `INSERT INTO ach_files (bank, name, archive_id, sha256, entries, created_at, upload_due_at, settles_on)
      VALUES ('bank', 'waiting.ach', $1, '', 1, now(), now(), now())`,
     [id],
@@ -158,7 +142,7 @@ it('keeps an old file that may still be sent, and says so', async () => {
 
 it('destroys the parts of one file that may speak of anybody, and no others', async () => {
   const ada = await keepFile('d.ach', '622 Ada\n');
-  const { id } = await fileArchive({ pool, keyring }).keep({
+  const { id } = await fileArchive({ pool: cli.pool, keyring }).keep({
     ...({ connection: 'bank', rail: 'ACH', way: 'in', kind: 'unreadable', name: 'x' } as const),
     segments: [{ bytes: Buffer.from('Ada?'), owner: 'file', paymentId: null }],
   });

@@ -1,12 +1,8 @@
 /** `pis rails notifications`: reports of the bank that match no payment. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { railReferenceOf } from '@pis/bank-rails';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -14,33 +10,19 @@ import { expectRefusal } from './support/refusal.js';
 jest.setTimeout(120_000);
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
 
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-rails-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  cli = await cliDatabase();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 const json = (...args: string[]) =>
-  pisJson<unknown>(['rails', 'notifications', ...args], environment);
-const plain = (...args: string[]) => pis(['rails', 'notifications', ...args], environment);
+  pisJson<unknown>(['rails', 'notifications', ...args], cli.environment);
+const plain = (...args: string[]) => pis(['rails', 'notifications', ...args], cli.environment);
 
 /** Waits until `doing` has woken the executors, which may sleep for many seconds. */
 async function waking<Answer>(doing: () => Promise<Answer>): Promise<Answer> {
-  const client = await pool.connect();
+  const client = await cli.pool.connect();
   try {
     const woken = Promise.withResolvers<string | undefined>();
     client.on('notification', ({ payload }) => woken.resolve(payload));
@@ -55,12 +37,12 @@ async function waking<Answer>(doing: () => Promise<Answer>): Promise<Answer> {
 
 /** A notification as rail-executor stores it after a failed try. */
 async function keepUnmatched(sequence: string, reference: string, nextTry: string) {
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
      VALUES ('bank', $1, $2, 'confirmed', now(), now(), 'the reason')`,
     [sequence, reference],
   );
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO rail_notified_references (feed, reference, since, tries, due_at)
      VALUES ('bank', $1, now() - interval '1 day', 7, $2)`,
     [reference, nextTry],
@@ -69,7 +51,7 @@ async function keepUnmatched(sequence: string, reference: string, nextTry: strin
 
 const dueReferences = async () =>
   (
-    await pool.query<{ reference: string }>(
+    await cli.pool.query<{ reference: string }>(
       'SELECT reference FROM rail_notified_references WHERE due_at <= now() ORDER BY due_at',
     )
   ).rows.map(({ reference }) => reference);
@@ -80,7 +62,7 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   const reference = railReferenceOf(paymentId);
   await keepUnmatched('1', reference, 'infinity');
   await keepUnmatched('2', 'none-of-ours', '2999-01-01');
-  await pool.query(
+  await cli.pool.query(
     `UPDATE rail_notifications SET detail = '{"returnReference":"T2"}' WHERE sequence = '2'`,
   );
   const id = expect.stringMatching(/^\d+$/) as unknown;
@@ -114,7 +96,7 @@ it('lists unmatched notifications, and retries one or all of them, recorded', as
   expect(await json('retry', '--all')).toEqual({ requested: 2 });
   expect([...(await dueReferences())].sort()).toEqual([reference, 'none-of-ours'].sort());
 
-  const { rows } = await pool.query<{ type: string; data: unknown }>(
+  const { rows } = await cli.pool.query<{ type: string; data: unknown }>(
     `SELECT type, data FROM events WHERE type LIKE 'OperatorAction%' ORDER BY position LIMIT 2`,
   );
   expect(rows).toMatchObject([
@@ -133,7 +115,7 @@ it('takes a notification that staff has dealt with off the list, recorded with t
   const paymentId = randomUUID();
   const reference = railReferenceOf(paymentId);
   await keepUnmatched('3', reference, 'infinity');
-  await pool.query(
+  await cli.pool.query(
     `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
      VALUES ('bank', '4', $1, 'returned', now(), now(), 'waits for 3')`,
     [reference],
@@ -151,9 +133,10 @@ it('takes a notification that staff has dealt with off the list, recorded with t
   // What waited for it is tried at once.
   expect(await dueReferences()).toContain(reference);
   await json('dismiss', '--id', await idOf('4'), ...who);
-  const { rows } = await pool.query('SELECT FROM rail_notified_references WHERE reference = $1', [
-    reference,
-  ]);
+  const { rows } = await cli.pool.query(
+    'SELECT FROM rail_notified_references WHERE reference = $1',
+    [reference],
+  );
   expect(rows).toEqual([]);
 
   expectRefusal(
@@ -162,7 +145,7 @@ it('takes a notification that staff has dealt with off the list, recorded with t
   );
   expectRefusal(await plain('dismiss', '--id', 'x', ...who), /--id is not an ID of the list/);
   expectRefusal(await plain('dismiss', '--id', id), /required option '--reason/);
-  const { rows: actions } = await pool.query<{ data: unknown }>(
+  const { rows: actions } = await cli.pool.query<{ data: unknown }>(
     "SELECT data FROM events WHERE type = 'OperatorActionStarted' AND data ->> 'action' = 'rails notifications dismiss' ORDER BY position LIMIT 1",
   );
   expect(actions).toMatchObject([

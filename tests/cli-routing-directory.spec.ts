@@ -1,44 +1,28 @@
 /** `pis routing-directory import`: lists of participants, as an operator imports them. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { jest } from '@jest/globals';
 import { listOf, rowOf } from '@pis/bank-rails/testing';
 import { StoredDirectory } from '@pis/bank-rails/directory';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
 // Each command is a process of its own.
 jest.setTimeout(120_000);
 
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-directory-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  cli = await cliDatabase();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 const one = { routingNumber: '021000021', name: 'FIRST BANK' };
 const two = { routingNumber: '121000248', name: 'SECOND BANK' };
 
 function fileWith(content: string): string {
-  const file = path.join(scratch, `${randomBytes(8).toString('hex')}.txt`);
+  const file = path.join(cli.scratch, `${randomBytes(8).toString('hex')}.txt`);
   writeFileSync(file, content);
   return file;
 }
@@ -52,15 +36,17 @@ it('imports a list, says what it read, and records it', async () => {
   const file = fileWith(listOf('fedach', [one, two]));
   const who = ['--actor', 'ada', '--reason', 'the monthly list'];
   const counts = { kind: 'fedach', rowsRead: 2, added: 2, changed: 0, removed: 0, refused: 0 };
-  expect(await pisJson(command('fedach', file, ...who), environment)).toEqual(counts);
-  expect(await pisJson(command('rtp', fileWith(listOf('rtp', [one]))), environment)).toMatchObject({
+  expect(await pisJson(command('fedach', file, ...who), cli.environment)).toEqual(counts);
+  expect(
+    await pisJson(command('rtp', fileWith(listOf('rtp', [one]))), cli.environment),
+  ).toMatchObject({
     added: 1,
   });
-  expect(await new StoredDirectory(pool).find(one.routingNumber)).toEqual({
+  expect(await new StoredDirectory(cli.pool).find(one.routingNumber)).toEqual({
     bankName: 'FIRST BANK',
     rails: ['ACH', 'RTP'],
   });
-  const { rows } = await pool.query<{ type: string; data: unknown }>(
+  const { rows } = await cli.pool.query<{ type: string; data: unknown }>(
     `SELECT type, data FROM events WHERE type LIKE 'OperatorAction%' ORDER BY position LIMIT 2`,
   );
   const subject = { kind: 'fedach', file: path.basename(file), acceptsRemovals: false };
@@ -73,7 +59,7 @@ it('imports a list, says what it read, and records it', async () => {
 it('names the line and column of a row that it refuses, and imports the others', async () => {
   const bad = rowOf('fedach', { ...one, routingNumber: '021000022' });
   const file = fileWith(`${bad}\n${rowOf('fedach', { ...two, name: 'RENAMED BANK' })}\n`);
-  const { code, stdout, stderr } = await pis(command('fedach', file, '--json'), environment);
+  const { code, stdout, stderr } = await pis(command('fedach', file, '--json'), cli.environment);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   expect(JSON.parse(stdout)).toMatchObject({ rowsRead: 2, changed: 1, removed: 0, refused: 1 });
   expect(stderr).toContain('line 1, column 1: not a valid routing number');
@@ -82,9 +68,12 @@ it('names the line and column of a row that it refuses, and imports the others',
 
 it('refuses a file that is no list, one that is not there, and an unknown kind', async () => {
   const wire = fileWith(listOf('fedwire', [one]));
-  expectRefusal(await pis(command('fedach', wire), environment), /no row can be read as fedach/);
-  const nowhere = path.join(scratch, 'nowhere.txt');
-  expectRefusal(await pis(command('fedach', nowhere), environment), /nowhere\.txt/);
-  expectRefusal(await pis(command('fedach', scratch), environment), /it is a directory/);
-  expectRefusal(await pis(command('swift', wire), environment), /Allowed choices/);
+  expectRefusal(
+    await pis(command('fedach', wire), cli.environment),
+    /no row can be read as fedach/,
+  );
+  const nowhere = path.join(cli.scratch, 'nowhere.txt');
+  expectRefusal(await pis(command('fedach', nowhere), cli.environment), /nowhere\.txt/);
+  expectRefusal(await pis(command('fedach', cli.scratch), cli.environment), /it is a directory/);
+  expectRefusal(await pis(command('swift', wire), cli.environment), /Allowed choices/);
 });

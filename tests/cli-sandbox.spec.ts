@@ -1,14 +1,13 @@
 /** `pis sandbox`: what the simulated bank executed, and its statements. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { jest } from '@jest/globals';
 import { instructionEnding } from '@pis/bank-rails/testing';
 import { type BankEntry, readStatement, type StatementPart } from '@pis/bank-statements';
 import { BankSimulator } from '@pis/bank-simulator/module';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { createTestDatabase } from '@pis/local-servers/testing';
+import { type CliDatabase, cliDatabase } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -16,32 +15,18 @@ import { expectRefusal } from './support/refusal.js';
 jest.setTimeout(120_000);
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown;
 
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
-let environment: Record<string, string>;
+let cli: CliDatabase;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-sandbox-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 2);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
+  cli = await cliDatabase();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 it('lists one entry per execution', async () => {
-  const bank = new BankSimulator(pool, { delayMs: 0 });
+  const bank = new BankSimulator(cli.pool, { delayMs: 0 });
   const executed = instructionEnding('4321', { rail: 'RTP' });
   for (const instruction of [executed, executed, instructionEnding('0204')])
     await bank.submit(instruction);
-  expect(await pisJson(['sandbox', 'books'], environment)).toEqual({
+  expect(await pisJson(['sandbox', 'books'], cli.environment)).toEqual({
     data: [
       {
         reference: executed.reference,
@@ -58,7 +43,7 @@ it('lists one entry per execution', async () => {
 });
 
 it.each(['camt053', 'bai2'])('writes the statement of a day as %s', async (format) => {
-  const bank = new BankSimulator(pool, { delayMs: 0 });
+  const bank = new BankSimulator(cli.pool, { delayMs: 0 });
   const { amountMinor, ...instruction } = instructionEnding('0101', { rail: 'RTP' });
   const before = await statement(format);
   await bank.submit({ ...instruction, amountMinor });
@@ -79,9 +64,9 @@ it('a day without entries has a statement, too', async () => {
 });
 
 async function statement(format: string, args: readonly string[] = []): Promise<StatementPart[]> {
-  const file = path.join(scratch, `${randomUUID()}.txt`);
+  const file = path.join(cli.scratch, `${randomUUID()}.txt`);
   const command = ['sandbox', 'bank-statement', '--format', format, '--file', file, ...args];
-  expect(await pisJson(command, environment)).toMatchObject({ file, format });
+  expect(await pisJson(command, cli.environment)).toMatchObject({ file, format });
   const parts: StatementPart[] = [];
   for await (const part of readStatement(createReadStream(file))) parts.push(part);
   return parts;
@@ -95,7 +80,7 @@ it('does not exist in production', async () => {
   // A store of its own: the other one belongs to the sandbox.
   const own = await createTestDatabase();
   try {
-    const production = { ...environment, DATABASE_URL: own.url, PIS_ENVIRONMENT: 'production' };
+    const production = { ...cli.environment, DATABASE_URL: own.url, PIS_ENVIRONMENT: 'production' };
     expectRefusal(await pis(['sandbox', 'books'], production), 'no simulated bank in production');
   } finally {
     await own.drop();

@@ -1,15 +1,11 @@
 /** `pis statements generate` and `restore`, as an operator runs them. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { jest } from '@jest/globals';
 import { postgresDocuments, statementKey } from '@pis/documents';
 import { lastEndedMonth, monthBefore, monthOf, originator } from '@pis/domain';
 import { postgresEventStore, repository, sealedStore, systemContext } from '@pis/event-store';
 import { createKeyring, type Keyring, MasterKeys, ownerOf, pgDataKeyTable } from '@pis/keyring';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
-import type pg from 'pg';
+import { type CliOrganization, cliOrganization } from './support/cli-database.js';
 import { pis, pisJson, withoutProgress } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -18,45 +14,33 @@ jest.setTimeout(180_000);
 
 const zone = 'America/New_York';
 const originatorId = randomUUID();
-let scratch: string;
-let database: TestDatabase;
-let pool: pg.Pool;
 let keyring: Keyring;
-let environment: Record<string, string>;
-let organizationId: string;
+let cli: CliOrganization;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-statements-'));
-  database = await createTestDatabase();
-  pool = openTestPool(database.url, 4);
   const masterKey = randomBytes(32);
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: masterKey.toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
-  const create = ['organization', 'create', '--name', 'Acme'];
-  ({ organizationId } = await pisJson<{ organizationId: string }>(create, environment));
+  cli = await cliOrganization(masterKey);
   // The first command that seals something gives the store its keys.
-  const user = ['--organization', organizationId, '--email', 'a@acme.example', '--role', 'viewer'];
-  await pisJson(['user', 'create', ...user], environment);
+  const user = ['--email', 'a@acme.example', '--role', 'viewer'];
+  await pisJson(['user', 'create', '--organization', cli.organizationId, ...user], cli.environment);
   const masterKeys = new MasterKeys([masterKey]);
-  keyring = createKeyring({ masterKeys, table: pgDataKeyTable(pool) });
+  keyring = createKeyring({ masterKeys, table: pgDataKeyTable(cli.pool) });
   await createOriginator();
 });
-afterAll(async () => {
-  await pool?.end();
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 const last = lastEndedMonth(zone, new Date(Date.now() - 86_400_000));
 
 /** In the middle of the last month. */
 async function createOriginator(): Promise<void> {
-  const store = sealedStore(postgresEventStore({ pool }), keyring);
+  const store = sealedStore(postgresEventStore({ pool: cli.pool }), keyring);
   const { from, to } = monthOf(zone, last.year, last.month);
   const data = {
-    ...{ originatorId, organizationId, entityType: 'BUSINESS' as const, companyName: 'Acme Parts' },
+    ...{
+      originatorId,
+      organizationId: cli.organizationId,
+      entityType: 'BUSINESS' as const,
+      companyName: 'Acme Parts',
+    },
     ...{ firstName: null, lastName: null, email: 'parts@acme.example', phoneNumber: null },
     ...{ legalAddress: null, bankAccount: null },
   };
@@ -75,10 +59,10 @@ const generate = ({ year, month }: { year: number; month: number }, ...more: str
 
 it('makes the statement of an originator once, and stores what it recorded', async () => {
   const command = generate(last, '--originator', originatorId);
-  const first = await pisJson<{ statements: { statementId: string }[] }>(command, environment);
+  const first = await pisJson<{ statements: { statementId: string }[] }>(command, cli.environment);
   const statementId = first.statements[0]?.statementId ?? '';
   expect(first).toEqual({ statements: [{ originatorId, statementId, isNew: true }] });
-  expect(await pisJson(command, environment)).toEqual({
+  expect(await pisJson(command, cli.environment)).toEqual({
     statements: [{ originatorId, statementId, isNew: false }],
   });
   const recorded = await recordedOne();
@@ -88,14 +72,19 @@ it('makes the statement of an originator once, and stores what it recorded', asy
 it('makes a lost document again, and stores no other bytes than the recorded ones', async () => {
   const { statements } = await pisJson<{ statements: { statementId: string }[] }>(
     generate(last, '--originator', originatorId),
-    environment,
+    cli.environment,
   );
   const statementId = statements[0]?.statementId ?? '';
   const { sha256, sizeBytes, documentId } = (await recordedOne()).data;
-  const documents = postgresDocuments(pool, keyring);
-  const key = statementKey({ organizationId, originatorId, statementId, documentId });
+  const documents = postgresDocuments(cli.pool, keyring);
+  const key = statementKey({
+    organizationId: cli.organizationId,
+    originatorId,
+    statementId,
+    documentId,
+  });
   await documents.remove(key);
-  const audited = await pis(['audit', 'verify'], environment);
+  const audited = await pis(['audit', 'verify'], cli.environment);
   const { code, stderr } = audited;
   expect({ code, stderr: withoutProgress(stderr) }).toEqual({ code: 1, stderr: '' });
   expect(audited.stdout).toContain(
@@ -103,20 +92,20 @@ it('makes a lost document again, and stores no other bytes than the recorded one
   );
   const restore = ['statements', 'restore', '--id'];
   expectRefusal(
-    await pis([...restore, randomUUID(), '--json'], environment),
+    await pis([...restore, randomUUID(), '--json'], cli.environment),
     /no statement has this ID/,
   );
   const restored = { statementId, sha256, sizeBytes };
-  expect(await pisJson([...restore, statementId], environment)).toEqual(restored);
+  expect(await pisJson([...restore, statementId], cli.environment)).toEqual(restored);
   expect(await storedHash(statementId, documentId)).toBe(sha256);
-  expect(await pisJson(['audit', 'verify'], environment)).toMatchObject({
+  expect(await pisJson(['audit', 'verify'], cli.environment)).toMatchObject({
     ok: true,
     readModels: { personalData: true, statements: { compared: 1, erased: 0 } },
   });
 });
 
 async function recordedOne() {
-  const { rows } = await pool.query<{
+  const { rows } = await cli.pool.query<{
     data: { sha256: string; sizeBytes: number; documentId: string };
   }>(`SELECT data FROM events WHERE type = 'StatementGenerated'`);
   const [one, ...others] = rows;
@@ -125,28 +114,34 @@ async function recordedOne() {
 }
 
 async function storedHash(statementId: string, documentId: string): Promise<string> {
-  const key = statementKey({ organizationId, originatorId, statementId, documentId });
+  const key = statementKey({
+    organizationId: cli.organizationId,
+    originatorId,
+    statementId,
+    documentId,
+  });
   const hash = createHash('sha256');
   const owner = ownerOf.originator(originatorId);
-  for await (const bytes of postgresDocuments(pool, keyring).read(key, owner)) hash.update(bytes);
+  for await (const bytes of postgresDocuments(cli.pool, keyring).read(key, owner))
+    hash.update(bytes);
   return hash.digest('hex');
 }
 
 it('refuses months without a statement, and says why', async () => {
   const refused = async (month: { year: number; month: number }, of = originatorId) =>
-    pis([...generate(month, '--originator', of), '--json'], environment);
+    pis([...generate(month, '--originator', of), '--json'], cli.environment);
   expectRefusal(await refused({ year: 9999, month: 12 }), /has not ended/);
   expectRefusal(await refused(monthBefore(last)), /created after that month/);
   expectRefusal(await refused(last, randomUUID()), /no such originator/);
-  expectRefusal(await pis(generate({ year: 2026, month: 13 }), environment), /from 1 to 12/);
+  expectRefusal(await pis(generate({ year: 2026, month: 13 }), cli.environment), /from 1 to 12/);
 });
 
 it('names each originator whose month has not ended, and leaves nobody out', async () => {
   // The lists, without a projector.
-  await pisJson(['projections', 'rebuild', 'directory'], environment);
+  await pisJson(['projections', 'rebuild', 'directory'], cli.environment);
   const { code, stdout } = await pis(
     [...generate({ year: 9999, month: 12 }), '--json'],
-    environment,
+    cli.environment,
   );
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toEqual({

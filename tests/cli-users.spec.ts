@@ -1,11 +1,7 @@
 /** `pis user`: the operator creates the users of the dashboard, and takes their access away. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '@pis/local-servers/testing';
-import pg from 'pg';
+import { type CliOrganization, cliOrganization } from './support/cli-database.js';
 import { pis, pisJson } from './support/process.js';
 import { expectRefusal } from './support/refusal.js';
 
@@ -14,54 +10,33 @@ jest.setTimeout(120_000);
 const uuid = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/) as unknown;
 const password = 'correct horse battery';
 
-let scratch: string;
-let database: TestDatabase;
-let environment: Record<string, string>;
-let organizationId: string;
-
+let cli: CliOrganization;
 beforeAll(async () => {
-  scratch = mkdtempSync(path.join(os.tmpdir(), 'pis-cli-users-'));
-  database = await createTestDatabase();
-  environment = {
-    DATABASE_URL: database.url,
-    PIS_MASTER_KEY: randomBytes(32).toString('base64'),
-    PIS_DATA_DIR: path.join(scratch, 'unused'),
-  };
-  const args = ['organization', 'create', '--name', 'Acme'];
-  ({ organizationId } = await pisJson<{ organizationId: string }>(args, environment));
+  cli = await cliOrganization();
 });
-afterAll(async () => {
-  await database?.drop();
-  rmSync(scratch, { recursive: true, force: true });
-});
+afterAll(() => cli?.end());
 
 const create = (email: string, stdin?: string) =>
   pis(
     [
-      ...['user', 'create', '--organization', organizationId, '--email', email],
+      ...['user', 'create', '--organization', cli.organizationId, '--email', email],
       ...['--role', 'operator', '--json'],
     ],
-    environment,
+    cli.environment,
     stdin,
   );
 const list = () =>
   pisJson<{ userId: string; disabled: boolean }[]>(
-    ['user', 'list', '--organization', organizationId],
-    environment,
+    ['user', 'list', '--organization', cli.organizationId],
+    cli.environment,
   );
 
 async function hashOf(userId: string): Promise<string> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ hash: string }>(
-      'SELECT password_hash AS hash FROM user_credentials WHERE user_id = $1',
-      [userId],
-    );
-    return rows[0]?.hash ?? '';
-  } finally {
-    await client.end();
-  }
+  const { rows } = await cli.pool.query<{ hash: string }>(
+    'SELECT password_hash AS hash FROM user_credentials WHERE user_id = $1',
+    [userId],
+  );
+  return rows[0]?.hash ?? '';
 }
 
 it('a user is created with the password on stdin, listed, reset and disabled', async () => {
@@ -70,18 +45,23 @@ it('a user is created with the password on stdin, listed, reset and disabled', a
   const created = JSON.parse(stdout) as { userId: string };
   expect(created).toEqual({ userId: uuid });
   const { userId } = created;
-  const shown = { userId, organizationId, email: 'ada@example.com', role: 'operator' };
+  const shown = {
+    userId,
+    organizationId: cli.organizationId,
+    email: 'ada@example.com',
+    role: 'operator',
+  };
   expect(await list()).toEqual([expect.objectContaining({ ...shown, disabled: false })]);
 
   expectRefusal(await create('ADA@example.com', password), /has this e-mail address/);
   expectRefusal(await create('bob@example.com', 'too short\n'), /12 to 128 characters/);
 
   const before = await hashOf(userId);
-  const reset = await pisJson(['user', 'reset', '--id', userId], environment);
+  const reset = await pisJson(['user', 'reset', '--id', userId], cli.environment);
   expect(reset).toEqual({ userId, password: expect.stringMatching(/^[\w-]{24}$/) as unknown });
   expect(await hashOf(userId)).not.toBe(before);
 
-  const disabled = await pisJson(['user', 'disable', '--id', userId], environment);
+  const disabled = await pisJson(['user', 'disable', '--id', userId], cli.environment);
   expect(disabled).toEqual({ userId });
   expect(await list()).toEqual([expect.objectContaining({ ...shown, disabled: true })]);
 });
@@ -97,28 +77,28 @@ it('a password is generated and printed once when there is none on stdin', async
 it('a user is erased for good, and the command is recorded', async () => {
   const { stdout } = await create('dora@example.com', `${password}\n`);
   const { userId } = JSON.parse(stdout) as { userId: string };
-  expectRefusal(await pis(['user', 'erase', '--id', userId], environment), /--reason/);
+  expectRefusal(await pis(['user', 'erase', '--id', userId], cli.environment), /--reason/);
   const erase = ['user', 'erase', '--id', userId, '--reason', 'request 4711'];
   const erased = { userId, erasedAt: expect.any(String) as unknown };
-  expect(await pisJson(erase, environment)).toEqual({ ...erased, alreadyErased: false });
+  expect(await pisJson(erase, cli.environment)).toEqual({ ...erased, alreadyErased: false });
   expect((await list()).map((user) => user.userId)).not.toContain(userId);
-  expect(await pisJson(erase, environment)).toEqual({ ...erased, alreadyErased: true });
+  expect(await pisJson(erase, cli.environment)).toEqual({ ...erased, alreadyErased: true });
 });
 
 it('what cannot be done is refused', async () => {
   const unknown = randomUUID();
   for (const name of ['disable', 'reset'])
-    expectRefusal(await pis(['user', name, '--id', unknown], environment), /no such user/);
+    expectRefusal(await pis(['user', name, '--id', unknown], cli.environment), /no such user/);
   const erase = ['user', 'erase', '--id', unknown, '--reason', 'test'];
-  expectRefusal(await pis(erase, environment), /no such user/);
-  expectRefusal(await pis(['user', 'disable', '--id', 'x'], environment), /not a UUID/);
+  expectRefusal(await pis(erase, cli.environment), /no such user/);
+  expectRefusal(await pis(['user', 'disable', '--id', 'x'], cli.environment), /not a UUID/);
   const elsewhere = ['user', 'create', '--organization', unknown, '--email', 'x@example.com'];
   expectRefusal(
-    await pis([...elsewhere, '--role', 'admin'], environment),
+    await pis([...elsewhere, '--role', 'admin'], cli.environment),
     /no organization|no such organization/,
   );
   expectRefusal(
-    await pis([...elsewhere, '--role', 'root'], environment),
+    await pis([...elsewhere, '--role', 'root'], cli.environment),
     /viewer, operator, approver, admin/,
   );
 });
