@@ -3,7 +3,7 @@ import { readPauses, resumeConnection } from '@pis/bank-rails/connections';
 import { contact as contacts, type UserRole } from '@pis/domain';
 import { repository, StoreUnavailable } from '@pis/event-store';
 import { ownerOf } from '@pis/keyring';
-import { ApprovalsQuery, projections, ProjectionRunner } from '@pis/read-models';
+import { ApprovalsQuery, projections } from '@pis/read-models';
 import { KEYRING } from '@pis/service-kit';
 import { keepApprovals } from './approval-upkeep.js';
 import type { ApprovalPage, ApprovalView } from './operations/approvals.js';
@@ -11,19 +11,10 @@ import { type Board, type BoardReply, by, startBoard } from './testing/board.js'
 import { USE_CASES, type UseCases } from './use-cases.js';
 
 let board: Board;
-let runners: readonly ProjectionRunner[];
 beforeAll(async () => {
-  board = await startBoard();
-  const { store, pool } = board;
-  runners = Object.values(projections).map(
-    (projection) => new ProjectionRunner({ projection, store, pool }),
-  );
-  for (const runner of runners) runner.start();
+  board = await startBoard({ projections: Object.values(projections) });
 });
-afterAll(async () => {
-  await Promise.all((runners ?? []).map((runner) => runner.stop()));
-  await board?.close();
-});
+afterAll(() => board?.close());
 
 const get = (path: string, cookie: string) => board.call(path, { cookie });
 const post = (path: string, cookie: string, body?: unknown) =>
@@ -271,7 +262,7 @@ it('what a process left is settled in the background: payments to create, reques
     const command = { ...step, at: new Date().toISOString() } as never;
     await repository(board.store, contacts).execute(recipient.id, command, by);
   }
-  await runners[1]?.waitFor(await board.store.lastPosition(), 10_000);
+  await board.runners[1]?.waitFor(await board.store.lastPosition(), 10_000);
   expect(await one(viewer, ofErased)).toMatchObject({
     ...{ state: 'ENDED', mayDecide: false, recipient: { erased: true, firstName: null } },
   });

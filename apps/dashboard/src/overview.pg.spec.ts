@@ -1,21 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '@pis/local-servers/testing';
-import { projections, ProjectionRunner } from '@pis/read-models';
+import { projections } from '@pis/read-models';
 import type { Overview } from './operations/overview.js';
 import { type Board, startBoard } from './testing/board.js';
 
 let board: Board;
-let runner: ProjectionRunner;
 beforeAll(async () => {
-  board = await startBoard();
-  const { store, pool } = board;
-  runner = new ProjectionRunner({ projection: projections.figures, store, pool });
-  runner.start();
+  board = await startBoard({ projections: [projections.figures] });
 });
-afterAll(async () => {
-  await runner?.stop();
-  await board?.close();
-});
+afterAll(() => board?.close());
 
 async function tenant() {
   const organizationId = await board.newOrganization();

@@ -11,25 +11,16 @@ import {
 import { repository } from '@pis/event-store';
 import { type Keyring, ownerOf } from '@pis/keyring';
 import { pngOf, until } from '@pis/local-servers/testing';
-import { projections, ProjectionRunner } from '@pis/read-models';
+import { projections } from '@pis/read-models';
 import { KEYRING } from '@pis/service-kit';
 import { type Board, type BoardReply, by, startBoard } from './testing/board.js';
 import { USE_CASES, type UseCases } from './use-cases.js';
 
 let board: Board;
-let runners: readonly ProjectionRunner[];
 beforeAll(async () => {
-  board = await startBoard();
-  const { store, pool } = board;
-  runners = Object.values(projections).map(
-    (projection) => new ProjectionRunner({ projection, store, pool }),
-  );
-  for (const runner of runners) runner.start();
+  board = await startBoard({ projections: Object.values(projections) });
 });
-afterAll(async () => {
-  await Promise.all((runners ?? []).map((runner) => runner.stop()));
-  await board?.close();
-});
+afterAll(() => board?.close());
 
 const bankAccount = {
   subType: 'CHECKING',

@@ -1,22 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { readPauses, resumeConnection } from '@pis/bank-rails/connections';
-import { projections, ProjectionRunner } from '@pis/read-models';
+import { projections } from '@pis/read-models';
 import { type Board, type BoardReply, startBoard } from './testing/board.js';
 
 let board: Board;
-let runners: readonly ProjectionRunner[];
 beforeAll(async () => {
-  board = await startBoard();
-  const { store, pool } = board;
-  runners = Object.values(projections).map(
-    (projection) => new ProjectionRunner({ projection, store, pool }),
-  );
-  for (const runner of runners) runner.start();
+  board = await startBoard({ projections: Object.values(projections) });
 });
-afterAll(async () => {
-  await Promise.all((runners ?? []).map((runner) => runner.stop()));
-  await board?.close();
-});
+afterAll(() => board?.close());
 
 const bankAccount = {
   subType: 'CHECKING',

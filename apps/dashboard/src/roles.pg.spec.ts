@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import { type UserRole, userRoles } from '@pis/domain';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
-import { projections, ProjectionRunner } from '@pis/read-models';
+import { projections } from '@pis/read-models';
 import type { Declared } from './operation.js';
 import { type OperationName, operations } from './operations.js';
 import { apiPath } from './routes.js';
@@ -25,7 +25,6 @@ const names = Object.keys(operations) as OperationName[];
 let receiver: HttpsReceiver;
 let board: Board;
 let address: string;
-let runners: readonly ProjectionRunner[];
 let mine: Tenant;
 let theirs: Tenant;
 let rows: Record<OperationName, RoleRow>;
@@ -34,6 +33,7 @@ beforeAll(async () => {
   receiver = await startHttpsReceiver();
   receiver.respondWith(() => ({}));
   board = await startBoard({
+    projections: Object.values(projections),
     changes: {
       PIS_WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8'],
       PIS_WEBHOOK_CA_FILE: receiver.caFile,
@@ -42,17 +42,11 @@ beforeAll(async () => {
   await board.app.listen(0, '127.0.0.1');
   const { port } = board.app.getHttpServer().address() as AddressInfo;
   address = `http://127.0.0.1:${port}`;
-  const { store, pool } = board;
-  runners = Object.values(projections).map(
-    (projection) => new ProjectionRunner({ projection, store, pool }),
-  );
-  for (const runner of runners) runner.start();
   mine = await tenant();
   theirs = await tenant();
   rows = roleRows(board, receiver.url);
 }, limitMs);
 afterAll(async () => {
-  await Promise.all((runners ?? []).map((runner) => runner.stop()));
   await board?.close();
   await receiver?.close();
 });

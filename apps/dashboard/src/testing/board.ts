@@ -16,6 +16,7 @@ import {
 } from '@pis/event-store';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool } from '@pis/local-servers/testing';
+import { type Projection, ProjectionRunner } from '@pis/read-models';
 import {
   createLogger,
   EVENT_STORE,
@@ -104,6 +105,8 @@ export interface Board {
   readonly pool: pg.Pool;
   readonly keyring: Keyring;
   readonly users: Users;
+  /** Of the projections that were asked for, in their order. */
+  readonly runners: readonly ProjectionRunner[];
   /** Where requests come from that name no address. */
   address: string;
   call(path: string, call?: BoardCall): Promise<BoardReply>;
@@ -123,9 +126,12 @@ class TestPlatform {}
 export interface BoardOptions {
   readonly changes?: Partial<DashboardModuleConfig>;
   readonly logger?: Logger;
+  /** They run until the board is closed. */
+  readonly projections?: readonly Projection[];
 }
 
-export async function startBoard({ changes, logger }: BoardOptions = {}): Promise<Board> {
+export async function startBoard(options: BoardOptions = {}): Promise<Board> {
+  const { changes, logger, projections = [] } = options;
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, poolMax);
   const keyring = await testKeyringOn(pool);
@@ -151,6 +157,10 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
   configureHttp(app, full);
   await app.init();
   const users = app.get(Users);
+  const runners = projections.map(
+    (projection) => new ProjectionRunner({ projection, store, pool }),
+  );
+  for (const runner of runners) runner.start();
   const call = (path: string, options: BoardCall = {}) =>
     send(app, path, { address: board.address, ...options });
   const newOrganization = async () => {
@@ -162,7 +172,8 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
     return organizationId;
   };
   const board: Board = {
-    ...{ app, store, pool, keyring, users, call, newOrganization, address: '203.0.113.1' },
+    ...{ app, store, pool, keyring, users, runners, call, newOrganization },
+    address: '203.0.113.1',
     async newOriginator(organizationId) {
       const created = await createOriginator(
         { store, by },
@@ -184,6 +195,7 @@ export async function startBoard({ changes, logger }: BoardOptions = {}): Promis
       return cookie;
     },
     async close() {
+      await Promise.all(runners.map((runner) => runner.stop()));
       await app.close();
       await pool.end();
       await database.drop();
