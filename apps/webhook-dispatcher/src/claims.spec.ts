@@ -62,6 +62,7 @@ function claimsOn(table: ClaimsDeps['table'], traffic: Traffic): Claims {
     }),
     atWork: new Set(),
     now: () => new Date(),
+    clocks: { require: () => Promise.resolve() },
     pollMs: () => pollMaxMs,
     limits,
   });

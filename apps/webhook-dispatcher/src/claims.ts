@@ -3,6 +3,7 @@
  * begin soon, in fair shares, the longest wait first. Endpoints without room are skipped, and their
  * backlog is not read. So are endpoints of an organization that has used up its share.
  */
+import type { AgreeingClocks } from '@pis/postgres';
 import type { Delivery, DeliveryTable } from '@pis/webhook-deliveries';
 import { nothingPlanned } from './organization-shares.js';
 import type { OwnedEndpoint, Traffic } from './traffic.js';
@@ -22,6 +23,8 @@ export interface ClaimsDeps {
   /** Ids of the deliveries that are leased to this process. */
   readonly atWork: ReadonlySet<string>;
   readonly now: () => Date;
+  /** Asked before anything is taken from the table. */
+  readonly clocks: Pick<AgreeingClocks, 'require'>;
   /** The longest time until the next pass. */
   readonly pollMs: () => number;
   readonly limits: {
@@ -70,6 +73,7 @@ export class Claims {
     return this.crowded.has(endpointId) && this.roomOf(endpointId) > 0;
   }
 
+  /** @throws ClocksDiffer, when there is something to take; errors of the table */
   async pass(): Promise<Pass> {
     const { table, traffic, limits, now } = this.deps;
     const left = await this.leftByUnanswered();
@@ -91,6 +95,7 @@ export class Claims {
       max: limits.dueEndpointsMax,
     });
     const room = this.allot(endpoints);
+    if (room.size > 0) await this.deps.clocks.require();
     const leasedUntil = new Date(time.getTime() + limits.leaseMs);
     let claimed: readonly Delivery[] = [];
     if (room.size > 0) {
@@ -111,6 +116,7 @@ export class Claims {
 
   private async leftByUnanswered(): Promise<readonly ClaimedWork[]> {
     if (this.unanswered === null) return [];
+    await this.deps.clocks.require();
     const { endpointIds, leasedUntil, leasedAtMs } = this.unanswered;
     const left = await this.deps.table.leased(endpointIds, leasedUntil, [...this.deps.atWork]);
     this.unanswered = null;

@@ -34,6 +34,7 @@ function engineOf({
     traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
     attempt: unexpected,
     now: () => new Date(),
+    clocks: { require: () => Promise.resolve() },
     windowMinMs: 1,
     logError: () => undefined,
     wakeUp: { bell: new Bell(), idleMs: () => 3_600_000 },

@@ -31,6 +31,7 @@ describe('A delivery engine without work', () => {
       traffic: new Traffic({ ...limits, ...slotsOf() }, standingStill),
       attempt: unexpected,
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -69,6 +70,7 @@ describe('A delivery engine whose outcomes are recorded late', () => {
         return Promise.resolve(delivered());
       },
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -111,6 +113,7 @@ describe('A delivery engine whose database is away while attempts end', () => {
         return Promise.resolve(delivered());
       },
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -166,6 +169,7 @@ describe('An endpoint to which no attempt could be made', () => {
         return attempt();
       },
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -214,6 +218,7 @@ describe('A delivery engine that cannot make an attempt', () => {
         return Promise.reject(new Error('its endpoint cannot be read'));
       },
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -273,6 +278,7 @@ describe('An endpoint that turns slow while its deliveries are claimed', () => {
         return delivered();
       },
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits,
@@ -323,6 +329,7 @@ describe('An organization whose attempts hang beyond its share', () => {
       traffic,
       attempt: unexpected,
       now: () => new Date(),
+      clocks: { require: () => Promise.resolve() },
       windowMinMs: 1,
       logError: () => undefined,
       limits: { ...limits, pollMaxMs: 10 },

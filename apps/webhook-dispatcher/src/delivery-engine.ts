@@ -11,7 +11,7 @@
  * free again only when the outcome is recorded, so the engine stops while the database is unavailable
  * and forgets nothing. Only the table survives the process.
  */
-import { pause, type WakeUp } from '@pis/postgres';
+import { type AgreeingClocks, ClocksDiffer, pause, type WakeUp } from '@pis/postgres';
 import {
   type DecidedDelivery,
   type Delivery,
@@ -76,6 +76,8 @@ export interface EngineDeps {
     signal: AbortSignal,
   ) => Promise<Outcome | 'disabled'>;
   readonly now: () => Date;
+  /** Nothing is begun while they differ: see signedTimes. */
+  readonly clocks: Pick<AgreeingClocks, 'require'>;
   /** Rung when other processes may have left due deliveries, see TableWatch. */
   readonly wakeUp?: WakeUp;
   /** Rings it in all processes. */
@@ -159,8 +161,9 @@ export class DeliveryEngine {
   async deliver(fanOut: FanOut): Promise<void> {
     const { organizationId } = fanOut;
     if (fanOut.receivers.length > 0) this.watch.noticed();
+    const isOnTime = fanOut.receivers.length === 0 || (await this.clocksAgree());
     const places = fanOut.receivers.map((receiver) =>
-      this.placeFor({ ...receiver, organizationId }),
+      isOnTime ? this.placeFor({ ...receiver, organizationId }) : null,
     );
     const stored = this.fanOuts.add(
       fanOut,
@@ -180,6 +183,17 @@ export class DeliveryEngine {
     await stored;
     for (const [index, { endpointId }] of fanOut.receivers.entries())
       if (places[index] === null) this.expectMore(endpointId);
+  }
+
+  /** @throws connection errors of PostgreSQL */
+  private async clocksAgree(): Promise<boolean> {
+    try {
+      await this.deps.clocks.require();
+      return true;
+    } catch (error) {
+      if (error instanceof ClocksDiffer) return false;
+      throw error;
+    }
   }
 
   /** A slot, or a place in the waiting room that soon leads to one. Null: the delivery stays in the table. */

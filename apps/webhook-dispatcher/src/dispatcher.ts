@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebhookIntegrationEvent } from '@pis/contracts';
 import type { EventStore } from '@pis/event-store';
 import type { Keyring } from '@pis/keyring';
-import { Bell, notifyOfWork, type WakeUp } from '@pis/postgres';
+import { AgreeingClocks, Bell, type ClockLimit, notifyOfWork, type WakeUp } from '@pis/postgres';
 import { eventsQuery } from '@pis/read-models';
 import {
   type DispatcherConfig,
@@ -64,6 +64,8 @@ export interface DispatcherOptions {
   readonly owner?: string;
   /** The clock of schedule, leases and signatures. The system's when absent. */
   readonly now?: () => Date;
+  /** The clock that is compared with PostgreSQL's, milliseconds since the epoch. The system's when absent. */
+  readonly wallClock?: () => number;
   /** From 0 to 1, for the jitter. Math.random when absent. */
   readonly random?: () => number;
   /** Override those of limits.ts. */
@@ -158,6 +160,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 const dayMs = 24 * 3_600_000;
+
+/**
+ * A receiver refuses a signature that is more than five minutes away from its clock (rule signature-3), and its 401 ends the delivery
+ * for good (rule delivery-6). Part of this time is left for the receiver's own clock and the way to it. Other dispatchers deliver
+ * meanwhile. If PostgreSQL's clock is the wrong one, all webhooks wait: waiting can be made good, a refusal cannot.
+ */
+const signedTimes: ClockLimit = {
+  maxMs: 4 * 60_000,
+  consequence: 'so it sends no webhooks: see PisClockDiffers in docs/runbooks/log.md',
+};
 
 function clientOf({ config, extraCaPem, ownHosts }: DispatcherOptions): GuardedClient {
   const egressProxy = config.PIS_WEBHOOK_EGRESS_PROXY;
@@ -281,7 +293,7 @@ function maintenanceOf(
 }
 
 function createEngine(
-  { config, logger, pool, deliveriesWakeUp: wakeUp }: DispatcherOptions,
+  { config, logger, pool, wallClock: own, deliveriesWakeUp: wakeUp }: DispatcherOptions,
   parts: Pick<EngineDeps, 'table' | 'traffic' | 'now'> & {
     readonly attemptDeps: AttemptDeps;
     readonly limits: Partial<EngineLimits>;
@@ -290,6 +302,7 @@ function createEngine(
   const { attemptDeps, limits, ...others } = parts;
   return new DeliveryEngine({
     ...others,
+    clocks: new AgreeingClocks(pool, { limit: signedTimes, own }),
     ...(wakeUp !== undefined && { wakeUp, tellOthers: () => notifyOfWork(pool, 'deliveries') }),
     // The engine calls this from whatever has freed a slot.
     attempt: (delivery, mayBegin, signal) =>

@@ -1,7 +1,7 @@
 /**
  * Compares this process's clock with PostgreSQL's. The times of events come from the clock of the process that appends them, so one
  * that is wrong puts payments into other days and months. It only tells people: two clocks do not show which of them is wrong. Executors
- * send nothing new when they differ by more than an hour, see `requireAgreeingClocks`.
+ * send nothing new when they differ by more than an hour, and dispatchers no webhooks by more than four minutes, see `requireAgreeingClocks`.
  */
 import { clockDifferenceMs } from '@pis/postgres';
 import type pg from 'pg';
