@@ -1,9 +1,14 @@
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { Writable } from 'node:stream';
 import { StoreUnavailable } from '@pis/event-store';
+import { until } from '@pis/local-servers/testing';
 import { pino } from 'pino';
 import { loadConfig } from './config.js';
 import { processEnv } from './environment.js';
-import { createLogger, describeError, onceAMinute } from './logging.js';
+import { createLogger, describeError, logDestination, onceAMinute } from './logging.js';
 import { StoresNotChecked } from './store-gate.js';
 
 interface Line {
@@ -102,3 +107,42 @@ function thrownBy(work: () => unknown): unknown {
   }
   throw new Error('nothing was thrown');
 }
+
+describe('lines that cannot be written', () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pis-log-'));
+  const file = path.join(folder, 'log');
+  writeFileSync(file, '');
+  const [unwritable, writable] = [openSync(file, 'r'), openSync(file, 'a')];
+  afterAll(() => {
+    closeSync(unwritable);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('do not end the process, and are written with a later one', async () => {
+    const lines = logDestination(unwritable);
+    const logger = createLogger('spec', 'info', lines);
+    // A listener of the test's own would keep the process alive.
+    let failures = 0;
+    const emit = lines.emit.bind(lines) as (name: string, ...rest: unknown[]) => boolean;
+    lines.emit = (name: string, ...rest: unknown[]) => {
+      if (name === 'error') failures += 1;
+      return emit(name, ...rest);
+    };
+    for (const line of ['first', 'second']) {
+      const before = failures;
+      logger.info(line);
+      await until(() => failures > before, { timeoutMs: 20_000 });
+    }
+    Object.assign(lines, { fd: writable });
+    const drained = once(lines, 'drain');
+    logger.info('third');
+    await drained;
+    const closed = once(lines, 'close');
+    lines.end();
+    await closed;
+    const written = readFileSync(file, 'utf8').trim().split('\n');
+    expect(written.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+      ...['first', 'second', 'third'],
+    ]);
+  });
+});

@@ -22,9 +22,23 @@ export function createLogger(app: string, level: string, to?: DestinationStream)
       hooks: { logMethod: onceAMinute() },
       mixin: currentTrace,
     },
-    // Asynchronous, so that a request does not wait for its log line. Flushed when the process exits.
-    to ?? destination({ fd: 2, sync: false }),
+    to ?? logDestination(stderrFd),
   );
+}
+
+const stderrFd = 2;
+/** Lines that cannot be written wait in memory. Beyond this, new ones are dropped. */
+const waitingMaxBytes = 4 * 1024 * 1024;
+
+/**
+ * Asynchronous, so that a request does not wait for its log line. Flushed when the process exits. Lines that cannot be written, for
+ * example because the disk is full, are written together with a later one: payments must not depend on the log.
+ */
+export function logDestination(fd: number): ReturnType<typeof destination> {
+  const lines = destination({ fd, sync: false, maxLength: waitingMaxBytes });
+  // Without a listener, the error would end the process.
+  lines.on('error', () => undefined);
+  return lines;
 }
 
 /** Leads from a line to its trace, and back. By the names that OpenTelemetry gives them in logs of other formats. */
