@@ -145,7 +145,8 @@ function notificationOf(report: PublishedReport): BankNotification[] {
       reference,
       type,
       returnReasonCode: type === 'returned' ? code : null,
-      returnReference: type === 'returned' ? `return-${sequence}` : null,
+      // The books have one return of a transfer, however often it is reported.
+      returnReference: type === 'returned' ? `return-${reference}` : null,
       returnedAmount: null,
       sentAmountMinor,
       rejection: type === 'rejected' ? rejectionOf(code) : null,

@@ -4,6 +4,7 @@ import { contact, type ContactRecord, correctionsMax, hasActiveAccount } from '@
 import { contactExample } from '@pis/domain/testing';
 import { repository } from '@pis/event-store';
 import { ownerOf, sealBankAccount } from '@pis/keyring';
+import { appendEvents } from '@pis/read-models/testing';
 import { reporting } from './testing/reporting.js';
 import { keyring, openWorld, type QueuedMessage, type World } from './testing/world.js';
 
@@ -156,6 +157,25 @@ it('reports about another account than the saved one are not noted on the contac
   await world.executor({ bank }).feedRound();
   expect(await world.payment(paymentId)).toMatchObject({ status: 'RETURNED' });
   expect((await contacts.load(contactId)).revision).toBe(0);
+});
+
+it('a contact that this release cannot read holds up no return, and is noted once it can be read', async () => {
+  const [one, other] = [await claimed('4321'), await claimed('4322')];
+  const { contactId } = await savedContactOf(one.paymentId);
+  const newer = { type: 'ContactOfNewerRelease', at: new Date().toISOString(), data: {} };
+  await appendEvents(world.store, `contact-${contactId}`, [newer]);
+  const returned = { type: 'returned', returnReasonCode: 'R02' } as const;
+  const bank = reporting(world.bank, [
+    { type: 'corrected', reference: one.reference, correction },
+    { ...returned, reference: one.reference },
+    { ...returned, reference: other.reference },
+  ]);
+  await world.executor({ bank }).feedRound();
+  for (const { paymentId } of [one, other])
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'RETURNED' });
+  expect((await world.payment(one.paymentId)).corrections).toEqual([correction]);
+  // They are tried again, for the notes on the contact.
+  expect(await world.count('rail_notifications')).toBe(2);
 });
 
 /** The record of a payment's contact, on the account that the payment took unless another one is given. */

@@ -1,7 +1,8 @@
 /**
  * Records the bank's notifications of one payment, in the order of the feed. Recording a notification twice
  * changes nothing. A notification that does not fit the payment yet holds up later ones of the same
- * payment. A notification that contradicts the payment's status for good does not.
+ * payment. A notification that contradicts the payment's status for good does not, nor does one that the payment has
+ * and its contact cannot take.
  *
  * A return proves that the bank had accepted the transfer. It may arrive before COMPLETED is recorded,
  * because the executor died in between or is about to record it. Then both facts are appended together:
@@ -87,10 +88,14 @@ export class NotificationRecorder {
       const hasEnded = current !== undefined && needsNoTimer(current.state);
       return { reference, paymentId: hasEnded ? paymentId : null, recorded, unmatched, ended };
     };
+    let ended: Outcome['ended'] = 'tried';
     for (const [index, notification] of notifications.entries()) {
       const { sequence } = notification;
+      let isOnPayment = false;
       try {
         current = await this.recordOne(paymentId, notification, current);
+        isOnPayment = true;
+        await this.noteOnContact(notification, current.state);
         recorded.push(sequence);
       } catch (error) {
         if (isAway(error)) return { ...result('away'), cause: error };
@@ -99,12 +104,15 @@ export class NotificationRecorder {
         unmatched.push({ sequence, reason, contradicts });
         if (tries === 0) this.report(notification, error, reason);
         if (contradicts) continue;
+        ended = 'held';
+        // Its contact cannot be read or written. What the bank says next about the payment does not wait for that.
+        if (isOnPayment) continue;
         for (const later of notifications.slice(index + 1))
           unmatched.push({ ...later, reason: `waits for ${sequence}`, contradicts: false });
-        return result('held');
+        break;
       }
     }
-    return result('tried');
+    return result(ended);
   }
 
   private async recordOne(
@@ -117,7 +125,7 @@ export class NotificationRecorder {
       throw new Unfit('this release cannot read what the bank reported', true);
     if (paymentId === null) throw new Unfit('no payment can have this reference', true);
     const { type } = notification;
-    const { payments, pending, contacts } = this.options;
+    const { payments, pending } = this.options;
     const choose = (isCompared: boolean) => (payment: Payment) => {
       // It is about no submission of this payment.
       if (type === 'prenote') return [];
@@ -144,13 +152,16 @@ export class NotificationRecorder {
     if (type === 'held' && recorded.state.status === 'PROCESSING') await pending.held(paymentId);
     if (type === 'prenote' && recorded.state.status === 'QUEUED')
       await pending.lookAgain(paymentId);
-    // After the payment: a crash in between leaves the notification, which is recorded again.
-    const { state } = recorded;
-    if (notification.correction !== null)
-      await contacts.noteCorrection(state, notification.correction);
-    if (type === 'returned' && !isLaterReturn(notification, state))
-      await contacts.noteReturn(state);
     return recorded;
+  }
+
+  /** After the payment: a crash in between leaves the notification, which is recorded again. */
+  private async noteOnContact(notification: BankNotification, payment: Payment): Promise<void> {
+    const { contacts } = this.options;
+    if (notification.correction !== null)
+      await contacts.noteCorrection(payment, notification.correction);
+    if (notification.type === 'returned' && !isLaterReturn(notification, payment))
+      await contacts.noteReturn(payment);
   }
 
   /** Only the bank that a payment was submitted to can report on it. @throws Unfit */

@@ -55,7 +55,7 @@ export interface Outcome {
   readonly paymentId: string | null;
   readonly recorded: readonly string[];
   readonly unmatched: readonly Unmatched[];
-  /** `tried`: retry by age. `held`: the same, and some were not tried. `away`: a dependency is unavailable. */
+  /** `tried`: retry by age. `held`: the same, and some may still fit. `away`: a dependency is unavailable. */
   readonly ended: 'tried' | 'held' | 'away';
 }
 

@@ -53,12 +53,8 @@ it('each return in the books of the bank is one opposite movement with its refer
   const returned = (await bankBooks(world.pool)).filter(({ state }) => state === 'returned');
   expect(returned).toHaveLength(8);
   const back = all.filter(({ kind }) => kind === 'return');
-  const { rows: told } = await world.pool.query<{ reference: string; returnReference: string }>(
-    `SELECT reference, 'return-' || sequence AS "returnReference"
-       FROM bank_notifications WHERE type = 'returned'`,
-  );
   const inBooks = returned.map(({ reference, amount, direction }) => ({
-    reference: told.find((one) => one.reference === reference)?.returnReference,
+    reference: `return-${reference}`,
     amountMinor: amount,
     side: direction === 'INBOUND' ? 'debit' : 'credit',
   }));
