@@ -1,6 +1,8 @@
 /** Requests of clients that use HTTP in unusual ways, by accident or on purpose. */
-import { METHODS } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, METHODS, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from '@pis/service-kit';
 import { type Gateway, startGateway, type Tenant } from './testing/gateway.js';
 import { exchange, openSocket, type RawAnswer } from './testing/raw-http.js';
@@ -180,6 +182,23 @@ describe('a request id', () => {
 });
 
 describe('a log line', () => {
+  it('tells of no failure when a client goes away while it sends its body', async () => {
+    await ask(lines('GET /v1/webhooks HTTP/1.1', ...last, authorization()));
+    logged.length = 0;
+    const server = gateway.app.getHttpServer() as Server;
+    const arrived = once(server, 'request') as Promise<[IncomingMessage]>;
+    const { socket } = openSocket(port);
+    const json = ['Content-Type: application/json', 'Content-Length: 100'];
+    socket.write(`${lines('POST /v1/webhooks HTTP/1.1', 'Host: x', authorization(), ...json)}{`);
+    const [request] = await arrived;
+    const ended = new Promise((resolve) => request.once('close', resolve));
+    socket.destroy();
+    await ended;
+    await turn();
+    expect(request.errored).toMatchObject({ code: 'ECONNRESET' });
+    expect(logged).toEqual([[expect.objectContaining({ status: 400 }), 'broken request']]);
+  });
+
   it('exists for each of these requests, and contains none of their content', async () => {
     logged.length = 0;
     await ask(lines('GET /v1/%ff?token=secret-query HTTP/1.1', ...last, 'X-A: secret-header'));

@@ -292,8 +292,10 @@ class ErrorAnswers implements ExceptionFilter {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const answer = answerTo(error);
     const { status, headers, body } = answer;
+    // The client went away while it sent: no failure of ours, and strangers must not fill the log with failures.
+    const isGone = error === reply.request.raw.errored;
     // A request that exceeded its time limit was answered and logged before.
-    if (status >= 500 && !(reply.sent && status === 503))
+    if (status >= 500 && !isGone && !(reply.sent && status === 503))
       this.logger.error({ requestId: reply.request.id, err: error }, 'a request failed');
     if (reply.sent) return;
     reply.code(status).headers(headers);
