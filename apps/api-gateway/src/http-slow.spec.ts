@@ -1,4 +1,6 @@
 /** Clients that are slow on purpose: many connections with a byte now and then, to exhaust the server. */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { digestOfApiKey, revokeApiKey, unrefused } from '@pis/commands';
 import { until } from '@pis/local-servers/testing';
@@ -24,6 +26,7 @@ async function start(http: Parameters<typeof startGateway>[0]['http']): Promise<
 afterEach(() => gateway?.close());
 
 const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n`;
+const lines = (...parts: string[]) => [...parts, '', ''].join('\r\n');
 const authorization = () => `Authorization: Bearer ${tenant.keys.full_access}`;
 const healthy = () =>
   fetch(`http://127.0.0.1:${port}/v1/webhooks`, {
@@ -38,6 +41,38 @@ function drip(beginning: string) {
   open.socket.once('close', () => clearInterval(timer));
   return open;
 }
+
+it('a client that reads no answers gets a few large ones, and none while it does not read', async () => {
+  await start({});
+  const send = (method: string, path: string, body: object) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${tenant.keys.full_access}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(body),
+    });
+  const url = `https://203.0.113.1/${'x'.repeat(1_900)}`;
+  for (let count = 0; count < 150; count += 1) {
+    const created = await send('POST', '/v1/webhooks', {
+      url,
+      subscribedEvents: ['payment.failed'],
+    });
+    const { data } = (await created.json()) as { data: { id: string } };
+    await send('PATCH', `/v1/webhooks/${data.id}`, { subscribedEvents: [] });
+  }
+  expect((await (await healthy()).text()).length).toBeGreaterThan(300_000);
+  const arrived = once(gateway.app.getHttpServer() as Server, 'request');
+  const { socket } = openSocket(port);
+  socket.pause();
+  // Far more than the buffers of a connection hold. They arrive together, and are answered in turn.
+  socket.write(lines('GET /v1/webhooks HTTP/1.1', 'Host: x', authorization()).repeat(100));
+  await arrived;
+  expect((await healthy()).status).toBe(429);
+  socket.destroy();
+  await until(async () => (await healthy()).status === 200, { timeoutMs });
+});
 
 it.each([
   ['headers', () => head('GET /v1/webhooks HTTP/1.1', 'Host: x', 'X-A: ').slice(0, -2)],

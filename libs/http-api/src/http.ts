@@ -16,6 +16,7 @@ import {
 } from '@pis/service-kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Authentication, type Caller, permits } from './authentication.js';
+import { networkOf } from './client-address.js';
 import { answerTo, ApiError } from './errors.js';
 import { guardEdge } from './http-edge.js';
 import { rateLimitHeaders, requestIdFor, securityHeaders } from './http-headers.js';
@@ -24,6 +25,7 @@ import { OrganizationRateLimit } from './organization-rate-limit.js';
 import { countByOrganization } from './organization-requests.js';
 import { type Quota, RateLimit, RateLimited } from './rate-limit.js';
 import { RequestTimeLimit } from './request-time-limit.js';
+import { UnreadAnswers } from './unread-answers.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -116,9 +118,14 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
   });
   addHandlerHooks(server, side);
   // Not onResponse, which does not run when the client has disconnected.
-  server.addHook('onSend', (request, _reply, payload, done) => {
+  const unread = new UnreadAnswers();
+  server.addHook('onSend', (request, { raw }, payload, done) => {
     side.gates?.timeLimit.answered(request);
-    done(null, payload);
+    const reader = request.caller?.organizationId ?? networkOf(request.ip);
+    refusing(
+      () => unread.sending(reader, payload, raw),
+      (error) => (error === undefined ? done(null, payload) : done(error)),
+    );
   });
   server.addHook('onResponse', (request, reply, done) => {
     logAccess(logger, request, reply);
