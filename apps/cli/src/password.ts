@@ -9,12 +9,10 @@ const lengthMax = 4_096;
  * The first line on stdin. Null when stdin is a terminal, or ends without a line.
  * @throws CommandFailed when nothing comes
  */
-export async function passwordOnStdin(
-  stdin: NodeJS.ReadStream = process.stdin,
-  limitMs = waitMaxMs,
-): Promise<string | null> {
+export async function passwordOnStdin(): Promise<string | null> {
+  const { stdin } = process;
   if (stdin.isTTY) return null;
-  const timer = setTimeout(() => stdin.destroy(new Error('nothing came')), limitMs);
+  const timer = setTimeout(() => stdin.destroy(new Error('nothing came')), waitMaxMs);
   let text = '';
   try {
     stdin.setEncoding('utf8');
@@ -24,7 +22,7 @@ export async function passwordOnStdin(
     }
   } catch (cause) {
     throw new CommandFailed(
-      `no password on stdin within ${limitMs / 1_000} s; close stdin to have one generated`,
+      `no password on stdin within ${waitMaxMs / 1_000} s; close stdin to have one generated`,
       { cause },
     );
   } finally {

@@ -21,12 +21,12 @@ export interface HttpBankConnectionOptions {
   readonly baseUrl: string;
   /** Connecting, waiting for the head of the answer, and each pause in its body. */
   readonly timeoutMs?: number;
-  readonly connectionsMax?: number;
-  readonly responseMaxBytes?: number;
   /** What the bank behind it states. */
   readonly terms?: BankTerms;
 }
 
+const connectionsMax = 32;
+const responseMaxBytes = 1 << 20;
 /** The limit of a whole exchange, in multiples of `timeoutMs`: a slow answer may keep each pause short. */
 const exchangeTimeouts = 3;
 
@@ -37,8 +37,7 @@ const absences: readonly number[] = [429, 502, 503, 504];
 
 /** The connection to a bank that is a process of its own. */
 export function httpBankConnection(options: HttpBankConnectionOptions): BankConnection {
-  const { baseUrl, timeoutMs = 5_000, connectionsMax = 32, responseMaxBytes = 1 << 20 } = options;
-  const { terms = simulatedBankTerms } = options;
+  const { baseUrl, timeoutMs = 5_000, terms = simulatedBankTerms } = options;
   const base = baseUrl.replace(/\/+$/, '');
   const agent = new Agent({
     connections: connectionsMax,

@@ -32,7 +32,6 @@ export interface KafkaOptions {
   listeners?: Readonly<Record<string, 'SSL' | 'SASL_SSL'>>;
   /** Further arguments for formatting its data, for example users. */
   formatArguments?: readonly string[];
-  heapMb?: number;
   /** Makes it a broker of this one's cluster, without a controller of its own. */
   joins?: { readonly cluster: Kafka; readonly nodeId: number };
 }
@@ -166,7 +165,7 @@ async function prepareBroker(
   const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(config, lines.join(''));
   await format(programs, config, log, options.formatArguments ?? []);
-  const guardian = await guard(programs, { config, log, heapMb: options.heapMb ?? 256 });
+  const guardian = await guard(programs, { config, log });
   let pid = 0;
   return {
     port,
@@ -270,14 +269,14 @@ async function format(
 
 function guard(
   { java, jars, archiveOption }: Programs,
-  { config, log, heapMb }: { config: string; log: string; heapMb: number },
+  { config, log }: { config: string; log: string },
 ): Promise<Guardian> {
   // The broker is a child of the shell, so its id is not used again before `wait` has seen it end.
   return startGuardian({
     functions: `
 server=
 start() {
-  "$JAVA" -Xms${heapMb}m -Xmx${heapMb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
+  "$JAVA" -Xms256m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
     "$ARCHIVE" -cp "$JARS" kafka.Kafka "$CONFIG" </dev/null >>"$LOG" 2>&1 &
   server=$!
   reply=$server

@@ -97,8 +97,8 @@ export class EmbeddedConsumerStrategy extends ConsumerStrategy {
    * succeeds is no longer parked. A message that fails again stays.
    * @returns how many messages were taken
    */
-  async replayDeadLetters(max: number = replayMax): Promise<number> {
-    const parked = await this.#state.parked(this.group, max);
+  async replayDeadLetters(): Promise<number> {
+    const parked = await this.#state.parked(this.group, replayMax);
     return this.#replay(parked);
   }
 

@@ -3,7 +3,6 @@ import type { ContactFilter } from '@pis/contracts';
 import type pg from 'pg';
 import { orUnavailable } from './or-unavailable.js';
 import type { ContactView, OriginatorView } from '@pis/contracts';
-import type { WebhookEndpointItem } from './directory.projection.js';
 import type { Prisma, PrismaClient } from './generated/client.js';
 import {
   assertNoMore,
@@ -33,15 +32,8 @@ const listedInUseMax = 5_000;
 /** In a list: their number grows for as long as an organization exists. */
 export const endedApiKeysMax = 500;
 
-export interface OrganizationItem {
-  readonly organizationId: string;
-  readonly name: string;
-  readonly createdAt: string;
-}
-
 /** All lists are newest first. Every method throws StoreUnavailable when the database is unavailable. */
 export interface DirectoryQuery {
-  organizations(): Promise<readonly OrganizationItem[]>;
   /** Without those erased; contacts too. */
   originators(organizationId: string, page?: PageRequest): Promise<ListPage<OriginatorView>>;
   contacts(
@@ -49,14 +41,8 @@ export interface DirectoryQuery {
     filter: ContactFilter,
     page?: PageRequest,
   ): Promise<ListPage<ContactView>>;
-  /** Without those deleted. */
-  webhookEndpoints(
-    organizationId: string,
-    page?: PageRequest,
-  ): Promise<ListPage<WebhookEndpointItem>>;
   /** Those in use, and the newest endedApiKeysMax of the others. */
   apiKeys(organizationId: string): Promise<readonly ApiKeyItem[]>;
-  apiKey(apiKeyId: string): Promise<ApiKeyItem | null>;
 }
 
 export function directoryQuery(pool: pg.Pool): DirectoryQuery {
@@ -68,20 +54,6 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
     }));
   const newestFirst = { createdAt: 'desc' } as const;
   return {
-    async organizations() {
-      const rows = await orUnavailable(async () =>
-        (await prisma()).organization.findMany({
-          select: { organizationId: true, name: true, createdAt: true },
-          orderBy: [newestFirst, { organizationId: 'desc' }],
-        }),
-      );
-      return rows.map(({ organizationId, name, createdAt }) => ({
-        organizationId,
-        name,
-        createdAt: createdAt.toISOString(),
-      }));
-    },
-
     async originators(organizationId, { limit, after } = {}) {
       const rows = await orUnavailable(async () =>
         (await prisma()).originator.findMany({
@@ -120,24 +92,6 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
       });
     },
 
-    async webhookEndpoints(organizationId, { limit, after } = {}) {
-      const rows = await orUnavailable(async () =>
-        (await prisma()).webhookEndpoint.findMany({
-          where: {
-            organizationId,
-            deletedAt: null,
-            ...(after && olderThan(after, (id) => ({ endpointId: { gte: id } }))),
-          },
-          orderBy: [newestFirst, { endpointId: 'desc' }],
-          ...oneMoreThan(limit),
-        }),
-      );
-      return pageOf(rows, limit, {
-        item: (row) => itemOf<WebhookEndpointItem>(row),
-        cursor: (row) => ({ createdAt: row.createdAt.toISOString(), id: row.endpointId }),
-      });
-    },
-
     async apiKeys(organizationId) {
       const now = new Date();
       const inUse = { revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: now } }] };
@@ -155,13 +109,6 @@ export function directoryQuery(pool: pg.Pool): DirectoryQuery {
       return [...used, ...others]
         .toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
         .map(apiKeyItem);
-    },
-
-    async apiKey(apiKeyId) {
-      const row = await orUnavailable(async () =>
-        (await prisma()).apiKey.findUnique({ where: { apiKeyId } }),
-      );
-      return row === null ? null : apiKeyItem(row);
     },
   };
 }

@@ -144,7 +144,10 @@ describe('the lists of the directory', () => {
       later,
     );
     await append(stream, 'WebhookEndpointDeleted', { organizationId, endpointId: second }, later);
-    expect((await query.webhookEndpoints(organizationId)).items).toEqual([
+    const { rows } = await pool.query<{ item: unknown }>(
+      'SELECT item FROM webhook_endpoints WHERE deleted_at IS NULL',
+    );
+    expect(rows.map(({ item }) => item)).toEqual([
       {
         id: first,
         url: 'https://client.example/hook',
@@ -157,7 +160,7 @@ describe('the lists of the directory', () => {
     ]);
   });
 
-  it('show API keys by organization and by id, with their revocation', async () => {
+  it('show API keys by organization, with their revocation', async () => {
     const apiKeyId = randomUUID();
     const digest = 'ab'.repeat(32);
     const data = {
@@ -171,9 +174,7 @@ describe('the lists of the directory', () => {
     await append(`apiKey-${digest}`, 'ApiKeyCreated', data);
     await append(`apiKey-${digest}`, 'ApiKeyRevoked', { apiKeyId }, later);
     const expected = { ...data, createdAt: at, revokedAt: later };
-    expect(await query.apiKey(apiKeyId)).toEqual(expected);
     expect(await query.apiKeys(organizationId)).toEqual([expected]);
-    expect(await query.apiKey(randomUUID())).toBeNull();
   });
 
   it('name the organizations', async () => {
@@ -182,9 +183,8 @@ describe('the lists of the directory', () => {
       'OrganizationCreated',
       organizationExample({ name: 'Acme\0' }),
     );
-    expect(await query.organizations()).toEqual([
-      { organizationId, name: 'Acme\ufffd', createdAt: at },
-    ]);
+    const { rows } = await pool.query('SELECT organization_id AS id, name FROM organizations');
+    expect(rows).toEqual([{ id: organizationId, name: 'Acme\ufffd' }]);
   });
 
   it('have the retention period that an organization has set', async () => {

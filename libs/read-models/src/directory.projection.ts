@@ -42,7 +42,7 @@ type PartyItem = ProfileView & {
 };
 
 /** Health is not part of the row: it is read when the list is. */
-export type WebhookEndpointItem = Omit<WebhookEndpointView, keyof WebhookHealthView>;
+type WebhookEndpointItem = Omit<WebhookEndpointView, keyof WebhookHealthView>;
 
 /** The first event of a row that is not there: the log and the table contradict each other. */
 function existing<Row>(row: Row | null): Row {

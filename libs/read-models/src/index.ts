@@ -3,7 +3,7 @@ export { orUnavailable } from './or-unavailable.js';
 export * from './migrate.js';
 export { type Projection, ProjectionBroken, type ReadTable } from './projection.js';
 export { paymentsProjection } from './payments.projection.js';
-export { directoryProjection, type WebhookEndpointItem } from './directory.projection.js';
+export { directoryProjection } from './directory.projection.js';
 export { eventsProjection } from './events.projection.js';
 export { feesProjection } from './fees.projection.js';
 export * from './fees.js';

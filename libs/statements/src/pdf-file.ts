@@ -46,8 +46,6 @@ export interface TagOptions {
   readonly scope?: 'Column' | 'Row';
   /** What a reader hears instead of a picture. */
   readonly alt?: string;
-  /** What a reader hears instead of the glyphs. */
-  readonly actual?: string;
   readonly title?: string;
 }
 

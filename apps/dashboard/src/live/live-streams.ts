@@ -9,25 +9,15 @@ import { ApiError, RateLimited } from '@pis/http-api';
 import type { LiveChange, LiveFeed, LiveListener } from './live-feed.js';
 import type { SessionWatch } from './session-watch.js';
 
-export interface LiveLimits {
-  readonly perUserMax: number;
-  /** The rest is for other organizations. */
-  readonly perOrganizationMax: number;
-  /** From this number on, an organization gets only a few: those of some large organizations cut off no other. */
-  readonly sharedMax: number;
-  readonly fewPerOrganizationMax: number;
-  readonly perProcessMax: number;
-  /** Not read by the client yet. */
-  readonly unreadBytesMax: number;
-  readonly heartbeatMs: number;
-}
-
-export const liveLimits: LiveLimits = {
+export const liveLimits = {
   perUserMax: 10,
+  /** The rest is for other organizations. */
   perOrganizationMax: 250,
+  /** From this number on, an organization gets only a few: those of some large organizations cut off no other. */
   sharedMax: 750,
   fewPerOrganizationMax: 10,
   perProcessMax: 1_000,
+  /** Not read by the client yet. */
   unreadBytesMax: 64 * 1024,
   // Proxies and the server itself close a connection that is silent for 60 s.
   heartbeatMs: 20_000,
@@ -45,7 +35,6 @@ export interface LiveSubscriber {
 }
 
 export class LiveStreams implements BeforeApplicationShutdown {
-  private readonly limits: LiveLimits;
   private readonly answers = new Map<
     LiveAnswer,
     Pick<LiveSubscriber, 'userId' | 'organizationId'>
@@ -56,15 +45,12 @@ export class LiveStreams implements BeforeApplicationShutdown {
   constructor(
     private readonly feed: LiveFeed,
     private readonly sessions: SessionWatch,
-    limits: Partial<LiveLimits> = {},
-  ) {
-    this.limits = { ...liveLimits, ...limits };
-  }
+  ) {}
 
   /** @throws ApiError RATE_LIMITED, SERVICE_UNAVAILABLE */
   open({ organizationId, userId, token }: LiveSubscriber): Readable {
-    const { perUserMax, perOrganizationMax, perProcessMax } = this.limits;
-    const { sharedMax, fewPerOrganizationMax, unreadBytesMax, heartbeatMs } = this.limits;
+    const { perUserMax, perOrganizationMax, perProcessMax } = liveLimits;
+    const { sharedMax, fewPerOrganizationMax, unreadBytesMax, heartbeatMs } = liveLimits;
     if (this.isEnding || this.answers.size >= perProcessMax)
       throw new ApiError('SERVICE_UNAVAILABLE', 'no more live updates can be opened');
     const own = [...this.answers.values()].filter((one) => one.organizationId === organizationId);

@@ -27,11 +27,7 @@ const pruneEveryMs = 60_000;
 export class DailyTotals {
   private pruneAtMs = 0;
 
-  constructor(
-    private readonly pool: pg.Pool,
-    /** Milliseconds that only grow. */
-    private readonly clock: () => number = () => performance.now(),
-  ) {}
+  constructor(private readonly pool: pg.Pool) {}
 
   /**
    * Counts the payment if it is within all limits. Returns the admissions whose limit it exceeds.
@@ -63,8 +59,8 @@ export class DailyTotals {
   }
 
   private async prune(): Promise<void> {
-    if (this.clock() < this.pruneAtMs) return;
-    this.pruneAtMs = this.clock() + pruneEveryMs;
+    if (performance.now() < this.pruneAtMs) return;
+    this.pruneAtMs = performance.now() + pruneEveryMs;
     for (const table of ['rail_review_payments', 'rail_review_totals']) {
       const { rowCount } = await this.pool.query(
         `DELETE FROM ${table} WHERE ctid IN (

@@ -26,8 +26,8 @@ function tidied(text: string, max: number): string {
 }
 
 /** As railText; null when no letter or digit is left. */
-export function railName(name: string, max: number = nameMax): string | null {
-  const text = railText(name, max);
+export function railName(name: string): string | null {
+  const text = railText(name, nameMax);
   return /[0-9A-Za-z]/.test(text) ? text : null;
 }
 
