@@ -332,7 +332,7 @@ it(
         const url = `http://127.0.0.1:${String(running.ready['port'])}/`;
         return (await fetch(url, { method: 'POST', headers, body })).status;
       };
-      expect(await relay(sent.body.replace('12345', '99999'))).toBe(400);
+      expect(await relay(sent.body.replace('12345', '99999'))).toBe(401);
       expect(await relay(sent.body)).toBe(204);
       // The order of the payment's events is not guaranteed.
       const line = `received ${String(sent.headers['x-webhook-event'])} ${paymentId}`;
