@@ -10,10 +10,7 @@ export interface SimulatedBank {
   readonly banksFile: string;
 }
 
-/**
- * Keys, certificates and the banks file are in the PIS_DATA_DIR of `environment`. The ports are free ones. To
- * start the bank again under the same addresses, give it those of the banks file (portsOf).
- */
+/** Keys, certificates and the banks file are in the PIS_DATA_DIR of `environment`. The ports are free ones. */
 export async function startSimulatedBank(
   environment: Readonly<Record<string, string>>,
 ): Promise<SimulatedBank> {
@@ -46,18 +43,6 @@ export function changedBanksFile(banksFile: string, change: ChangeBank): string 
   const changed = `${banksFile}.${randomUUID().slice(0, 8)}`;
   writeFileSync(changed, JSON.stringify(content));
   return changed;
-}
-
-/** The ports of the servers, as the environment of a bank that is started again. */
-export function portsOf(banksFile: string): Readonly<Record<string, string>> {
-  const connections = read(banksFile).banks.flatMap((bank) => bank.connections);
-  const sftp = connections.find((connection) => connection.sftp !== undefined)?.sftp;
-  const https = connections.find((connection) => connection.https !== undefined)?.https;
-  if (sftp === undefined || https === undefined) throw new Error(`${banksFile} is not complete`);
-  return {
-    PIS_BANK_SFTP_PORT: String(sftp.port),
-    PIS_BANK_HTTPS_PORT: new URL(https.baseUrl).port,
-  };
 }
 
 function read(banksFile: string): SimulatedBanks {

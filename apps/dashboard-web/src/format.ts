@@ -45,10 +45,6 @@ export function shortTimeText(at: string, now = new Date()): string {
   return (time.getFullYear() === now.getFullYear() ? sameYear : date).format(time);
 }
 
-export function dateText(at: string): string {
-  return date.format(new Date(at));
-}
-
 export interface Named {
   readonly firstName: string | null;
   readonly lastName: string | null;

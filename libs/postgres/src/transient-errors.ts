@@ -8,14 +8,6 @@
  */
 
 /**
- * The mark of our own errors. True means that something the service depends on cannot be reached, so that
- * every call would fail alike. Structural, so that a library need not import this one to set it.
- */
-export interface MaybeUnavailable extends Error {
-  readonly isUnavailable: boolean;
-}
-
-/**
  * SQLSTATE: the server cannot be reached or cannot work now. 08 connection exception, 53 insufficient
  * resources, 57P0x shutdown, 40001 serialization failure, 40P01 deadlock, 55P03 lock not available,
  * 57014 query canceled, 25006 read-only (a standby).
@@ -156,6 +148,7 @@ interface ErrorShape {
   readonly code?: unknown;
   /** The shape of Prisma's error when the client could not connect at all. */
   readonly errorCode?: unknown;
+  /** The mark of our own errors: something the service depends on cannot be reached, so every call would fail alike. */
   readonly isUnavailable?: unknown;
   readonly cause?: unknown;
   readonly errors?: unknown;
