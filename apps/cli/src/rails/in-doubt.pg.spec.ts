@@ -68,6 +68,20 @@ it('all that are in doubt are listed once, the newest first, without those that 
   expect(listed).toEqual(paymentIds.slice(0, inDoubt).reverse());
 });
 
+it('all notifications that match no payment are shown, however many', async () => {
+  await pool.query(
+    `INSERT INTO rail_notifications (feed, sequence, reference, type, at, received_at, reason)
+     SELECT 'bank', n::text, $1, 'returned', now(), now(), 'reason ' || n FROM generate_series(1, 120) n`,
+    [railReferenceOf(paymentIds[inDoubt - 1] ?? '')],
+  );
+  const items = paymentsInDoubt(store, pool);
+  const { value: newest } = await items.next();
+  await items.return();
+  expect(newest?.unmatchedNotifications.map(({ reason }) => reason)).toEqual(
+    Array.from({ length: 120 }, (_, index) => `reason ${index + 1}`),
+  );
+});
+
 describe('one that cannot be read', () => {
   const away = Object.assign(new Error('away'), { isUnavailable: true });
   const damaged = new Error('unknown type of event');

@@ -169,6 +169,7 @@ export async function inquiriesOf(pool: pg.Pool, paymentId: string): Promise<Inq
   };
 }
 
+/** All of them, the oldest first. */
 export async function unmatchedOf(
   pool: pg.Pool,
   reference: string | null,
@@ -180,8 +181,7 @@ export async function unmatchedOf(
     at: Date;
     reason: string | null;
   }>(
-    `SELECT feed, type, at, reason FROM rail_notifications WHERE reference = $1
-      ORDER BY arrival LIMIT 100`,
+    'SELECT feed, type, at, reason FROM rail_notifications WHERE reference = $1 ORDER BY arrival',
     [reference],
   );
   return rows.map(({ feed, type, at, reason }) => ({

@@ -13,6 +13,7 @@ import {
   unreachable,
 } from '@pis/domain';
 import type { CommandContext, EventStore } from '@pis/event-store';
+import { heldRows } from '@pis/postgres';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
 import {
@@ -85,9 +86,11 @@ async function achReference(
   if (!individualIdForm.test(name)) return null;
   const entries = await referencesOfAchEntry(pool, { individualId: name }, connection);
   if (entries.length > 0) return theOnly(entries, connection);
-  // The entry's row may be lost. The payment is under way.
-  const { rows } = await pool.query<{ reference: string }>('SELECT reference FROM rail_pending');
-  return rows.find((row) => individualIdOf(row.reference) === name)?.reference ?? null;
+  // The entry's row may be lost. The payment is under way, and the ID tells nothing of its reference.
+  const underWay = "SELECT reference FROM rail_pending WHERE rail = 'ACH'";
+  for await (const { reference } of heldRows<{ reference: string }>(pool, underWay))
+    if (individualIdOf(reference) === name) return reference;
+  return null;
 }
 
 function theOnly([reference, ...others]: readonly string[], connection: string | null) {
