@@ -257,8 +257,23 @@ describe('on Kafka', () => {
     try {
       await park('rail-executor', { parked: 'for the executor' });
       await park('webhook-dispatcher', { parked: 'for the dispatcher' });
+      const list = async (...args: string[]) =>
+        (await pisJson<{ data: unknown[] }>(['dead-letters', 'list', ...args], env)).data;
+      const letterOf = (group: string) => ({
+        group,
+        topic: 'pis.payment-events.v1',
+        key: 'payment-1',
+        offset: '0/0',
+        attempts: 5,
+        error: 'Error: parked',
+        parkedAt: expect.stringMatching(/^20.*Z$/) as string,
+      });
+      const [executors, dispatchers] = [letterOf('rail-executor'), letterOf('webhook-dispatcher')];
+      expect(await list()).toEqual([executors, dispatchers]);
       const replay = ['dead-letters', 'replay', '--group', 'rail-executor'];
       expect(await pisJson(replay, env)).toEqual({ replayed: 1 });
+      expect(await list()).toEqual([dispatchers]);
+      expect(await list('--group', 'rail-executor')).toEqual([]);
       expect(await pisJson(replay, env)).toEqual({ replayed: 0 });
       const texts = (await readTopics(environment)).split('\n');
       const published = texts.filter((text) => text.includes('replay-for-group=rail-executor'));

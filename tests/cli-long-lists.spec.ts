@@ -84,6 +84,28 @@ it('every erasure that has not ended, the oldest first', async () => {
   expect(ids).toEqual(numbers.map(Number));
 });
 
+it('every dead letter of the embedded broker, of each group the oldest first', async () => {
+  const park = (group: string, rows: number) =>
+    cli.pool.query(
+      `INSERT INTO dead_letters (consumer_group, topic, key, value, headers, "offset", attempts, error, parked_at)
+       SELECT $1, 'pis.payment-events.v1', 'payment-1', '{"name":"Ada"}', '{}', lpad(n::text, 12, '0'), 8, 'Error: ' || n, $3
+         FROM generate_series(1, $2::int) n`,
+      [group, rows, at],
+    );
+  await park('webhook-dispatcher', rowsMade);
+  await park('rail-executor', 1);
+  const letter = { topic: 'pis.payment-events.v1', key: 'payment-1', attempts: 8, parkedAt: at };
+  const first = { ...letter, offset: '000000000001', error: 'Error: 1' };
+  const all = await listed('dead-letters', 'list');
+  expect(all).toHaveLength(rowsMade + 1);
+  expect(all.slice(0, 2)).toEqual([
+    { group: 'rail-executor', ...first },
+    { group: 'webhook-dispatcher', ...first },
+  ]);
+  const some = await listed('dead-letters', 'list', '--group', 'webhook-dispatcher');
+  expect(some.map(({ error }) => error)).toEqual(numbers.map((number) => `Error: ${number}`));
+});
+
 describe('rails files list', () => {
   const list = (...args: string[]) =>
     pisJson<{ data: { id: string; name: string }[]; nextAfter?: string }>(
@@ -193,6 +215,31 @@ describe('an item that cannot be read is listed with the reason beside the other
     expect(stderr).toMatch(/1 of these users cannot be read/);
     expect(code).toBe(1);
   });
+});
+
+it('every organization is listed with its name, the oldest first, also beside one that cannot be read', async () => {
+  const create = async (name: string) =>
+    (
+      await pisJson<{ organizationId: string }>(
+        ['organization', 'create', '--name', name],
+        cli.environment,
+      )
+    ).organizationId;
+  const first = await create('First List');
+  const damaged = randomUUID();
+  await appendForeign(`organization-${damaged}`);
+  const last = await create('Last List');
+  const { code, stdout, stderr } = await pis(['organization', 'list', '--json'], cli.environment);
+  const { data } = JSON.parse(stdout) as { data: Record<string, unknown>[] };
+  expect(
+    data.filter(({ organizationId }) => [first, damaged, last].includes(String(organizationId))),
+  ).toEqual([
+    { organizationId: first, name: 'First List', createdAt: expect.any(String) as string },
+    { organizationId: damaged, unreadable: foreignReason },
+    { organizationId: last, name: 'Last List', createdAt: expect.any(String) as string },
+  ]);
+  expect(stderr).toMatch(/1 of these organizations cannot be read/);
+  expect(code).toBe(1);
 });
 
 it('a payment in doubt that cannot be read is listed with the reason, and the exit code is 1', async () => {

@@ -84,6 +84,7 @@ describe('on a separate database', () => {
         ['kafka', 'apply'],
         ['projections', 'rebuild'],
         ['projections', 'status'],
+        ['dead-letters', 'list'],
         ['dead-letters', 'replay'],
         ['rails', 'notifications', 'list'],
         ['rails', 'notifications', 'retry'],

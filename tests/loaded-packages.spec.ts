@@ -41,6 +41,7 @@ it.each([
   ['migrate', []],
   ['webhooks trigger', []],
   ['consumers list', []],
+  ['dead-letters list', []],
   ['dead-letters replay', []],
   ['relay replay', []],
   ['rails files list', ['ssh2']],

@@ -48,5 +48,10 @@ export {
 } from './kafka-admin.js';
 export { ensureEmptyTopic, TopicNotEmpty } from './kafka-new-topic.js';
 export { type GroupProgress, kafkaProgress } from './kafka-progress.js';
-export { replayDeadLetters, type ReplayOptions } from './kafka-dead-letters.js';
+export {
+  type DeadLetter,
+  kafkaDeadLetters,
+  replayDeadLetters,
+  type ReplayOptions,
+} from './kafka-dead-letters.js';
 export { rewriteWaitingMessages } from './message-rewriting.js';

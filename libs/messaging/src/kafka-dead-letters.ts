@@ -38,6 +38,16 @@ export function asDeadLetter(delivery: Delivery, group: string, error: unknown):
   };
 }
 
+const membership = {
+  sessionTimeoutMs: 30_000,
+  rebalanceTimeoutMs: 60_000,
+  heartbeatIntervalMs: 3_000,
+} as const;
+
+const replayGroupOf = (prefix: string, group: string) => `${prefix}${group}.dead-letter-replay`;
+const parkedTopicsOf = (prefix: string, topics: readonly string[]) =>
+  topics.map((topic) => prefix + deadLetterTopicOf(topic));
+
 export interface ReplayOptions {
   readonly prefix: string;
   /** Whose dead letters: only this group handles the replayed messages. */
@@ -59,12 +69,11 @@ export async function replayDeadLetters(
   { prefix, group, topics, timeoutMs = 60_000 }: ReplayOptions,
 ): Promise<{ replayed: number }> {
   const client = await kafkaClient(settings);
-  const groupId = `${prefix}${group}.dead-letter-replay`;
+  const groupId = replayGroupOf(prefix, group);
   const admin = client.admin();
   const publisher = kafkaPublisher(settings, { prefix });
   try {
-    const parkedTopics = topics.map((topic) => prefix + deadLetterTopicOf(topic));
-    const ends = await endsOf(admin, parkedTopics);
+    const ends = await endsOf(admin, parkedTopicsOf(prefix, topics));
     const deadlineMs = performance.now() + timeoutMs;
     if (await onceCoordinated(() => reached(admin, groupId, ends), deadlineMs))
       return { replayed: 0 };
@@ -93,13 +102,7 @@ export async function replayUpTo(replay: Replay): Promise<{ replayed: number }> 
   // One batch after the other; a partition is read on once its batch is done.
   let queue: Promise<void> = Promise.resolve();
   const member: GroupMember = client.member(
-    {
-      group: groupId,
-      topics: [...ends.keys()],
-      sessionTimeoutMs: 30_000,
-      rebalanceTimeoutMs: 60_000,
-      heartbeatIntervalMs: 3_000,
-    },
+    { ...membership, group: groupId, topics: [...ends.keys()] },
     {
       alive: () => undefined,
       joined: () => undefined,
@@ -207,6 +210,112 @@ async function replayBatch(
 function withoutDeadLetterHeaders(headers: Record<string, string>): Record<string, string> {
   const added = new Set<string>(Object.values(deadLetterHeaders));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !added.has(name)));
+}
+
+/** A parked message without its value, which holds personal data. */
+export interface DeadLetter {
+  /** Where it comes from, without prefix. */
+  readonly topic: string;
+  readonly key: string;
+  /** Partition and offset in its topic; on the embedded broker the position in the log. */
+  readonly offset: string;
+  readonly attempts: number;
+  readonly error: string;
+  /** ISO 8601. */
+  readonly parkedAt: string;
+}
+
+/**
+ * What the group has parked and nobody has replayed, in the order of each partition. Reads as a member of the group of the replay, whose
+ * rights it needs, and commits nothing.
+ * @throws BrokerUnavailable, or an error when timeoutMs is not enough
+ */
+export async function kafkaDeadLetters(
+  settings: KafkaSettings,
+  { prefix, group, topics, timeoutMs = 60_000 }: ReplayOptions,
+): Promise<readonly DeadLetter[]> {
+  const client = await kafkaClient(settings);
+  const groupId = replayGroupOf(prefix, group);
+  const admin = client.admin();
+  try {
+    const ends = await endsOf(admin, parkedTopicsOf(prefix, topics));
+    const deadlineMs = performance.now() + timeoutMs;
+    const unread = await onceCoordinated(() => unreadOf(admin, groupId, ends), deadlineMs);
+    return unread.size === 0
+      ? []
+      : await readTo({ client, groupId, group, ends, timeoutMs }, unread);
+  } finally {
+    await admin.close().catch(() => undefined); // It has said all that counts.
+  }
+}
+
+const partitionName = (topic: string, partition: number) => `${topic}/${partition}`;
+
+/** The partitions that the group has not committed up to their ends. */
+async function unreadOf(admin: KafkaAdmin, groupId: string, ends: Ends): Promise<Set<string>> {
+  const unread = new Set<string>();
+  if (ends.size === 0) return unread;
+  for (const { topic, partition, offset } of await admin.committed(groupId, [...ends.keys()]))
+    if ((offset ?? -1n) < (ends.get(topic)?.get(partition) ?? -1n))
+      unread.add(partitionName(topic, partition));
+  return unread;
+}
+
+async function readTo(
+  {
+    client,
+    groupId,
+    group,
+    ends,
+    timeoutMs,
+  }: Pick<Replay, 'client' | 'groupId' | 'group' | 'ends' | 'timeoutMs'>,
+  unread: Set<string>,
+): Promise<readonly DeadLetter[]> {
+  // By place: after a rebalance some come again.
+  const found = new Map<string, DeadLetter>();
+  const done = Promise.withResolvers<void>();
+  const member = client.member(
+    { ...membership, group: groupId, topics: [...ends.keys()] },
+    {
+      alive: () => undefined,
+      joined: () => undefined,
+      rebalancing: () => Promise.resolve(),
+      fetched: ({ topic, partition, messages, next }) => {
+        const name = partitionName(topic, partition);
+        const end = ends.get(topic)?.get(partition) ?? 0n;
+        for (const message of messages)
+          if (message.offset < end && message.headers[deadLetterHeaders.group] === group)
+            found.set(`${name}/${message.offset}`, letterOf(message));
+        if (next >= end) unread.delete(name);
+        if (unread.size === 0) done.resolve();
+        return { room: null };
+      },
+    },
+  );
+  const waiting = new AbortController();
+  const tooLong = abortableDelay(timeoutMs, waiting.signal).then(() => {
+    if (!waiting.signal.aborted)
+      throw new Error(`dead letters not read in ${timeoutMs} ms: a replay may be running`);
+  });
+  try {
+    await Promise.race([member.start().then(() => done.promise), member.broken, tooLong]);
+    return [...found.values()];
+  } finally {
+    waiting.abort();
+    await member.stop().catch(() => undefined); // It has nothing to commit.
+  }
+}
+
+function letterOf({ key, headers, timestamp }: FetchedBatch['messages'][number]): DeadLetter {
+  const header = (name: keyof typeof deadLetterHeaders) => headers[deadLetterHeaders[name]] ?? '';
+  return {
+    topic: header('topic'),
+    key,
+    offset: `${header('partition')}/${header('offset')}`,
+    attempts: Number(header('attempts')),
+    error: header('error'),
+    parkedAt: new Date(timestamp).toISOString(),
+  };
 }
 
 /** Per topic and partition the offset after the last message; partitions without messages are left out. */

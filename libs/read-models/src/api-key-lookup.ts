@@ -1,11 +1,10 @@
 /** Finds an API key by its id: its stream is named by the digest, which operators do not have. */
 import { streamPrefixOf } from '@pis/domain';
-import { beginning, type EventStore, type Position, type RecordedEvent } from '@pis/event-store';
+import { beginning, type EventStore } from '@pis/event-store';
 import type pg from 'pg';
+import { categoryEvents } from './category-events.js';
 import { readCheckpoint } from './checkpoint.js';
 import { orUnavailable } from './or-unavailable.js';
-
-const pageMax = 500;
 
 /**
  * The digest of the key, null when it does not exist. Uses the index of the list of keys. A key that is not
@@ -32,7 +31,7 @@ export async function findApiKeyDigest(
     return listed.digest;
   return inTurn(async () => {
     for (const from of [listedTo, beginning])
-      for await (const { type, data } of apiKeyEvents(store, from))
+      for await (const { type, data } of categoryEvents(store, 'apiKey', from))
         if (type === 'ApiKeyCreated' && data['apiKeyId'] === apiKeyId)
           return String(data['digest']);
     return null;
@@ -42,21 +41,4 @@ export async function findApiKeyDigest(
 async function isDigestOf(store: EventStore, digest: string, apiKeyId: string): Promise<boolean> {
   const [created] = await store.readStream(`${streamPrefixOf('apiKey')}${digest}`, { maxCount: 1 });
   return created?.data['apiKeyId'] === apiKeyId;
-}
-
-/** The events of all API keys after a position, in order. @throws StoreUnavailable */
-export async function* apiKeyEvents(
-  store: EventStore,
-  from: Position,
-): AsyncIterable<RecordedEvent> {
-  for (let after = from; ; ) {
-    const page = await store.readLog({
-      after,
-      streamPrefixes: [streamPrefixOf('apiKey')],
-      pageMax,
-    });
-    yield* page.events;
-    if (page.events.length === 0 && page.position === after) return;
-    after = page.position;
-  }
 }

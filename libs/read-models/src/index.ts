@@ -77,4 +77,5 @@ export { searchContacts, type ContactSearch } from './contact-search.js';
 export * from './approvals-query.js';
 export * from './statements-query.js';
 export * from './events-query.js';
-export { apiKeyEvents, findApiKeyDigest } from './api-key-lookup.js';
+export { findApiKeyDigest } from './api-key-lookup.js';
+export { categoryEvents } from './category-events.js';

@@ -1,7 +1,7 @@
 import { createApiKey, revokeApiKey } from '@pis/commands';
 import { apiKey as apiKeys, type ApiKeyState, apiKeyTypes, type ApiKeyType } from '@pis/domain';
 import { beginning, type EventStore, type RecordedEvent, repository } from '@pis/event-store';
-import { apiKeyEvents, findApiKeyDigest } from '@pis/read-models';
+import { categoryEvents, findApiKeyDigest } from '@pis/read-models';
 import { Command, Option } from 'commander';
 import { withContext } from '../context.js';
 import { act, type ActionOptions, idGiven, withOperator } from '../operator-action.js';
@@ -104,7 +104,7 @@ async function apiKeysOf(
   organizationId: string,
 ): Promise<(NonNullable<ApiKeyState> | UnreadableKey)[]> {
   const streams = new Map<string, RecordedEvent[]>();
-  for await (const event of apiKeyEvents(store, beginning)) {
+  for await (const event of categoryEvents(store, 'apiKey', beginning)) {
     const before = streams.get(event.streamId);
     if (before !== undefined) before.push(event);
     else if (event.revision === 0 && mayBeOf(event, organizationId))

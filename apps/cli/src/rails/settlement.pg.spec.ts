@@ -1,6 +1,7 @@
 /** What staff may settle of a payment that may still be on its way to its bank, and to which connection. */
 import { randomUUID } from 'node:crypto';
 import { railReferenceOf } from '@pis/bank-rails';
+import { individualIdOf } from '@pis/bank-rails/ach';
 import { pauseConnections, readPauses } from '@pis/bank-rails/connections';
 import { TransferStream } from '@pis/commands';
 import { payment, type PaymentCommand, type PaymentRail } from '@pis/domain';
@@ -10,7 +11,7 @@ import { testKeyring } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { CommandFailed } from '../output.js';
-import { type Settlement, settlePayment } from './settlement.js';
+import { paymentNamed, type Settlement, settlePayment } from './settlement.js';
 
 const inFlightMaxMs = 3_600_000;
 const terms = { submissionInFlightMaxMs: inFlightMaxMs, referenceMemoryMs: 90 * 24 * 3_600_000 };
@@ -356,4 +357,14 @@ it('what the bank has said of a settled payment is tried again, however long it 
     [reference],
   );
   expect(rows).toEqual([{ is_due: true }]);
+});
+
+it('a payment under way whose ACH entry is lost is found by its individual ID', async () => {
+  const [ach, instant] = [
+    await given({ rail: 'ACH', sentAgoMs: 0 }),
+    await given({ sentAgoMs: 0 }),
+  ];
+  expect(await paymentNamed(pool, individualIdOf(railReferenceOf(ach)), null)).toBe(ach);
+  const other = paymentNamed(pool, individualIdOf(railReferenceOf(instant)), null);
+  await expect(other).rejects.toThrow(CommandFailed);
 });
