@@ -230,6 +230,17 @@ describe('on Kafka', () => {
     const into = [...range.slice(0, 4), '--topic', history, '--append'];
     expect(await pisJson(['relay', 'replay', ...into], env)).toEqual(report);
     expect(await messages()).toEqual([first, first]);
+    const early = [
+      '--from',
+      '2020-01-01T00:00:00Z',
+      '--to',
+      '2020-01-02T00:00:00Z',
+      ...range.slice(4),
+    ];
+    expectRefusal(
+      await pis(['relay', 'replay', ...early], env),
+      'the log has no event after --from',
+    );
     const deadLetters = [...range.slice(0, 4), '--topic', 'pis.payment-events.v1.dlq'];
     expectRefusal(
       await pis(['relay', 'replay', ...deadLetters], env),

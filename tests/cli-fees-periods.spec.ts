@@ -54,6 +54,12 @@ it('lists the periods of a status, the newest month first, in pages', async () =
   expect([idsOf(rest), rest.nextOffset]).toEqual([[older], null]);
   expect(idsOf(await list('--status', 'given_up', '--organization', acme))).toEqual([older]);
   expect(idsOf(await list('--debited-twice'))).toEqual([twice]);
+  const text = await pis(
+    ['fees', 'periods', '--status', 'given_up', '--limit', '1'],
+    cli.environment,
+  );
+  expect(text.stdout).toContain(`feePeriodId: ${newer}\n`);
+  expect(text.stderr).toBe('pis: there are more periods: go on with --offset 1\n');
   expectRefusal(await pis(['fees', 'periods', '--status', 'lost'], cli.environment), /given_up/);
 });
 

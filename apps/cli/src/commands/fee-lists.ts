@@ -4,7 +4,7 @@ import { unrecordedCollections } from '@pis/fees';
 import { listFeePeriods } from '@pis/read-models';
 import { type Context, withContext } from '../context.js';
 import { idGiven } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, printItems } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printItems, printList } from '../output.js';
 
 export interface PeriodsOptions extends OutputOptions {
   readonly status?: FeePeriodStatus;
@@ -26,7 +26,11 @@ export async function listPeriods(options: PeriodsOptions): Promise<void> {
   const data = found
     .slice(0, limit)
     .map(({ totalMinor, ...period }) => ({ ...period, total: totalMinor }));
-  print({ data, nextOffset: found.length > limit ? offset + limit : null }, options);
+  const nextOffset = found.length > limit ? offset + limit : null;
+  if (options.json === true) print({ data, nextOffset }, options);
+  else printList(data, options);
+  if (nextOffset !== null)
+    process.stderr.write(`pis: there are more periods: go on with --offset ${nextOffset}\n`);
 }
 
 /** @throws CommandFailed after the whole list, when some months could not be read */

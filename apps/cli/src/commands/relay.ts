@@ -138,7 +138,8 @@ async function replay(
   const into = isFilled(topic) ? {} : { into: topic };
   const { told, onPage } = progressLine();
   const bounds = { after: first?.position ?? '', to: last?.position ?? '' };
-  if (bounds.after >= bounds.to) throw new CommandFailed('--to must be after --from');
+  if (bounds.after >= bounds.to)
+    throw new CommandFailed('the log has no event after --from and up to --to');
   const publisher = kafkaPublisher(kafkaSettings(config, 'pis-cli'), {
     prefix: config.KAFKA_PREFIX,
   });
