@@ -89,6 +89,26 @@ it('moves on while pages say nothing, and reads what is behind them', async () =
   });
 });
 
+it.each([
+  ['of an accepted transfer shows staff the cancellation', 'ACSC', true, ['unreadable']],
+  ['of an accepted transfer says nothing where it is refused', 'ACSC', false, []],
+  ['of a transfer that is under way is kept for the next void', 'RCVD', true, []],
+])('an answer to a cancellation %s', async (_what, status, isCanceled, types) => {
+  const instruction = payment('0401');
+  const { reference } = instruction;
+  await connection.submit(instruction);
+  deliver(reference, { status });
+  const { cursor: after } = await connection.notifications({ after: '', max: 10 });
+  const sample = sampleMessages('FEDNOW').find((message) => message.type === 'camt.029');
+  if (sample?.type !== 'camt.029') throw new Error('there is no sample of an answer');
+  const original = { ...sample.original, endToEndId: reference, uetr: uetrOf(reference) };
+  bank.deliver(bank.write({ ...sample, original, status: isCanceled ? 'CNCL' : 'RJCR' }));
+  const { notifications } = await connection.notifications({ after, max: 10 });
+  expect(notifications.map(({ type }) => type)).toEqual(types);
+  const outcome = status === 'ACSC' ? 'received' : 'voided';
+  expect(await connection.void(reference)).toEqual({ outcome });
+});
+
 it('keeps the place of an inbox whose cursor moves over nothing', async () => {
   bank.inbox = () => Promise.resolve({ messages: [], cursor: 'moved' });
   expect(await connection.notifications({ after: '', max: 10 })).toEqual({

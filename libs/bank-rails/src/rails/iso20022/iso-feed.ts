@@ -116,7 +116,7 @@ export class IsoFeed {
       case 'pacs.004':
         return this.paymentReturn(report, read, transfer);
       case 'camt.029':
-        return this.cancellationAnswer(read, transfer);
+        return this.cancellationAnswer(report, read, transfer);
       case 'pacs.008':
       case 'pacs.028':
       case 'camt.056':
@@ -206,13 +206,15 @@ export class IsoFeed {
     return notification(report, transfer, 'returned', particulars);
   }
 
-  /** The next void of the transfer finds the answer in the row. */
+  /** The next void of the transfer finds the answer in the row. Staff see that an accepted transfer is canceled. */
   private async cancellationAnswer(
-    { status }: CancellationAnswer,
+    report: Report,
+    message: CancellationAnswer,
     transfer: IsoTransfer,
-  ): Promise<null> {
-    if (status === 'CNCL') await this.options.transfers.settle(transfer, 'voided');
-    return null;
+  ): Promise<BankNotification | null> {
+    if (message.status !== 'CNCL') return null;
+    const settled = await this.options.transfers.settle(transfer, 'voided');
+    return settled?.state === 'accepted' ? unreadable(report, message) : null;
   }
 
   private async archive(
