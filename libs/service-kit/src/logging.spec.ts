@@ -61,6 +61,41 @@ it('an unavailable store is logged at first, then once a minute with a count', (
   ]);
 });
 
+it('an outage is not logged for each payment and each delivery that waits for it', () => {
+  const lines: Record<string, unknown>[] = [];
+  const to = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
+  let nowMs = 0;
+  const logger = pino({ hooks: { logMethod: onceAMinute(() => nowMs) } }, to);
+  const away = Object.assign(new Error('the bank did not answer'), { isUnavailable: true });
+  const lost = new Error('Connection terminated unexpectedly');
+  for (let number = 1; number <= 1_000; number += 1) {
+    logger.warn({ err: away, paymentId: `p${number}` }, 'it will be looked at again');
+    logger.warn({ err: lost, deliveryId: `d${number}` }, 'it could not be recorded yet');
+  }
+  nowMs = 60_000;
+  logger.warn({ err: away, paymentId: 'p1' }, 'it will be looked at again');
+  logger.warn({ err: new Error('a fault'), paymentId: 'p2' }, 'it will be looked at again');
+  logger.warn({ err: new Error('a fault'), paymentId: 'p3' }, 'it will be looked at again');
+  for (const bank of ['one', 'two']) logger.warn({ err: away, bank }, 'the feed fails');
+  expect(
+    lines.map(({ paymentId, deliveryId, bank, leftOut }) => [
+      ...[paymentId ?? deliveryId ?? bank, leftOut],
+    ]),
+  ).toEqual([
+    ...[
+      ['p1', undefined],
+      ['d1', undefined],
+      ['p1', 999],
+    ],
+    ...[
+      ['p2', undefined],
+      ['p3', undefined],
+      ['one', undefined],
+      ['two', undefined],
+    ],
+  ]);
+});
+
 it('what fails only because the stores have not been checked is logged for debugging only', () => {
   const written: [string, string][] = [];
   const to = {

@@ -2,6 +2,7 @@
 import { isSpanContextValid, trace } from '@opentelemetry/api';
 import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
+import { isTransient } from '@pis/postgres';
 import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import { StoresNotChecked } from './store-gate.js';
 
@@ -54,8 +55,8 @@ const kindsMax = 1_000;
 const warning = 40;
 
 /**
- * Every caller of an unavailable store reports it again and again. The same line is written the first time,
- * and then once a minute with the number of suppressed lines.
+ * Every caller of an unavailable store reports it again and again, and so does every payment and delivery that waits for PostgreSQL, a
+ * bank or a clock. The same line is written the first time, and then once a minute with the number of suppressed lines.
  */
 export function onceAMinute(now: () => number = () => performance.now()): LogHook {
   const kinds = new Map<string, { loggedAtMs: number; leftOut: number }>();
@@ -65,8 +66,9 @@ export function onceAMinute(now: () => number = () => performance.now()): LogHoo
     if (level < warning) return method.apply(this, args);
     // Every loop fails so before its first round. The reason is a line of its own (run-app.ts).
     if (isBecause(err, StoresNotChecked)) return this.debug(...args);
-    if (!(err instanceof StoreUnavailable)) return method.apply(this, args);
-    const kind = JSON.stringify([this.bindings(), message, err.message]);
+    if (!(err instanceof StoreUnavailable) && !(isOneOfMany(first) && isTransient(err)))
+      return method.apply(this, args);
+    const kind = JSON.stringify([this.bindings(), message, describeError(err)['message']]);
     const last = kinds.get(kind);
     if (last !== undefined && now() - last.loggedAtMs < repeatMs) {
       last.leftOut += 1;
@@ -86,6 +88,10 @@ function isBecause(error: unknown, kind: typeof StoresNotChecked): boolean {
   for (let link = error; link instanceof Error; link = link.cause)
     if (link instanceof kind) return true;
   return false;
+}
+
+function isOneOfMany(fields: unknown): boolean {
+  return isObject(fields) && ('paymentId' in fields || 'deliveryId' in fields);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
