@@ -117,8 +117,8 @@ function configureSide(app: NestFastifyApplication, publicUrl: string | undefine
     }
   });
   addHandlerHooks(server, side);
-  // Not onResponse, which does not run when the client has disconnected.
   const unread = new UnreadAnswers();
+  // Not onResponse, which does not run when the client has disconnected.
   server.addHook('onSend', (request, { raw }, payload, done) => {
     side.gates?.timeLimit.answered(request);
     const reader = request.caller?.organizationId ?? networkOf(request.ip);
