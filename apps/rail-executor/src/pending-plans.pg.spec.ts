@@ -4,6 +4,7 @@ import {
   createTestDatabase,
   describePlansOfQueue,
   expectFewRowsRead,
+  expectKeptPlan,
   openTestPool,
 } from '@pis/local-servers/testing';
 import {
@@ -62,3 +63,25 @@ it.each([
     }
   },
 );
+
+it('a note of one payment is not planned anew each time', async () => {
+  const database = await createTestDatabase();
+  const pool = openTestPool(database.url, 1);
+  try {
+    await readPauses(pool, ['bank']);
+    const pending = new PendingTransfers(pool, Date.now);
+    await expectKeptPlan(pool, 'rail-pending-note', () => {
+      const paymentId = randomUUID();
+      const transfer = {
+        paymentId,
+        reference: paymentId,
+        connection: 'bank',
+        rail: 'ACH',
+      } as const;
+      return pending.note(transfer, 60_000);
+    });
+  } finally {
+    await pool.end();
+    await database.drop();
+  }
+});

@@ -3,6 +3,7 @@
  * made while the table was empty is kept, so rows are found by their ids (ANY) and not by a join.
  */
 import { pausedSql, recordsSql } from '@pis/bank-rails/connections';
+import { ofAnyLength } from '@pis/postgres';
 import type pg from 'pg';
 
 /** See the migration `rail_submissions`. */
@@ -87,7 +88,7 @@ export const noteSql = `
      WHERE given.name NOT IN (SELECT connection FROM rail_connections)
   ), elsewhere AS MATERIALIZED (
     SELECT t.payment_id, min(r.connection) AS connection
-      FROM unnest($1::uuid[], $2::text[], $7::text[]) AS t (payment_id, reference, connection)
+      FROM unnest(${ofAnyLength('$1::uuid[]')}, $2::text[], $7::text[]) AS t (payment_id, reference, connection)
      CROSS JOIN LATERAL (${recordsSql('t.reference')}) AS r
      GROUP BY t.payment_id HAVING bool_and(r.connection <> t.connection)
   ), noted AS (
@@ -96,7 +97,7 @@ export const noteSql = `
   SELECT t.payment_id, t.reference, t.rail, 'claimed', now(), greatest(now(), $5), 1,
          now() + t.overdue_in_ms * interval '1 millisecond', now() + $6 * interval '1 millisecond',
          t.connection
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $7::text[])
+    FROM unnest(${ofAnyLength('$1::uuid[]')}, $2::text[], $3::text[], $4::float8[], $7::text[])
            AS t (payment_id, reference, rail, overdue_in_ms, connection)
    WHERE t.connection <> ALL (ARRAY(SELECT connection FROM paused))
      AND t.payment_id <> ALL (ARRAY(SELECT payment_id FROM elsewhere))

@@ -14,6 +14,15 @@ const int32Bytes = 4;
 /** Dimensions, whether there are nulls, the type, the number of elements, and the index of the first. */
 const headBytes = 5 * int32Bytes;
 
+/**
+ * An array of a statement, such as `$1::uuid[]`, whose length the planner cannot know. Where it knows that an array is short,
+ * it finds the plan that it keeps for all arrays too expensive, and plans anew each time. For a statement of several parts that
+ * takes as long as its execution. Of several arrays that are unnested together, one is enough.
+ */
+export function ofAnyLength(array: string): string {
+  return `(SELECT ${array})`;
+}
+
 /** In binary form. If one of them is no UUID, in text, so that PostgreSQL refuses the statement as it would without this. */
 export function uuidArray(uuids: readonly (string | null)[]): Buffer | string {
   return binaryForm(uuidOid, uuids, uuidBytes, writeUuid) ?? textArray(uuids);

@@ -3,6 +3,7 @@
  * Joins over claimed or recorded rows go row by row (LATERAL, ANY): a plan that was made while the tables
  * were small must not scan them when they are large. Arrays are unnested in the list of a SELECT, as in projections.
  */
+import { ofAnyLength } from '@pis/postgres';
 import { bodyShape } from './body-hashes.js';
 
 const described = `id, organization_id, endpoint_id, event_id, event_type, payment_id, occurred_at, body,
@@ -15,7 +16,7 @@ const described = `id, organization_id, endpoint_id, event_id, event_type, payme
 const unlessThere = 'ON CONFLICT DO NOTHING';
 
 /** The beginning of `outcome`: the values of `attemptColumns` in delivery-table.ts. */
-const givenAttempts = `SELECT unnest($1::uuid[]) AS delivery_id, unnest($2::int[]) AS attempt,
+const givenAttempts = `SELECT unnest(${ofAnyLength('$1::uuid[]')}) AS delivery_id, unnest($2::int[]) AS attempt,
           unnest($3::uuid[]) AS attempt_id, unnest($4::timestamptz[]) AS at, unnest($5::int[]) AS status,
           unnest($6::int[]) AS duration_ms, unnest($7::text[]) AS error,
           unnest($8::text[]) AS response_excerpt, unnest($9::int[]) AS redelivery_requests`;
@@ -42,7 +43,7 @@ export const statements = {
   // already was made by a replay that came before the event.
   insert: `
     WITH event AS MATERIALIZED (
-      SELECT unnest($1::uuid[]) AS event_id, unnest($2::timestamptz[]) AS occurred_at,
+      SELECT unnest(${ofAnyLength('$1::uuid[]')}) AS event_id, unnest($2::timestamptz[]) AS occurred_at,
           unnest($3::uuid[]) AS organization_id, unnest($4::text[]) AS body,
           unnest($5::text[]) AS traceparent, unnest($6::text[]) AS event_type,
           unnest($7::uuid[]) AS payment_id, unnest($8::timestamptz[]) AS created_at,
@@ -68,7 +69,7 @@ export const statements = {
           e.occurred_at, CASE WHEN e.is_late THEN e.body END, e.created_at, e.created_at,
           e.window_ends_at, d.leased_until,
           CASE WHEN d.leased_until IS NULL THEN NULL ELSE $15::uuid END
-        FROM (SELECT unnest($11::int[]) AS n, unnest($12::uuid[]) AS id, unnest($13::uuid[]) AS endpoint_id,
+        FROM (SELECT unnest(${ofAnyLength('$11::int[]')}) AS n, unnest($12::uuid[]) AS id, unnest($13::uuid[]) AS endpoint_id,
               unnest($14::timestamptz[]) AS leased_until) AS d
           JOIN event e USING (n)
         WHERE e.event_id IN (SELECT event_id FROM fanned_out)
@@ -135,7 +136,7 @@ export const statements = {
     ), attempted AS (${attempted}
     ), ended AS (
       DELETE FROM webhook_deliveries d USING outcome o
-        WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id
+        WHERE d.id = ANY (ARRAY(SELECT delivery_id FROM outcome)) AND d.id = o.delivery_id
           AND (o.attempt_id IS NULL OR o.attempt_id IN (SELECT id FROM attempted))
           AND (o.state = 'delivered' OR d.lease_owner = $13
             AND (o.state = 'canceled' OR d.redelivery_requests <= o.redelivery_requests))
@@ -171,7 +172,7 @@ export const statements = {
         last_status = CASE WHEN o.attempt_id IS NULL THEN d.last_status ELSE o.status END,
         last_error = CASE WHEN o.attempt_id IS NULL THEN d.last_error ELSE o.error END
       FROM outcome o
-      WHERE d.id = ANY ($1::uuid[]) AND d.id = o.delivery_id AND d.lease_owner = $12`,
+      WHERE d.id = ANY (ARRAY(SELECT delivery_id FROM outcome)) AND d.id = o.delivery_id AND d.lease_owner = $12`,
 
   // Checks a limited number of deliveries, by the index of created_at. Returns the place of the last one when
   // there may be more. Skips deliveries that are leased to others.

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  expectKeptPlan,
+  openTestPool,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { deliveryOf, type FanOut } from './delivery.js';
 import { DeliveryTable } from './delivery-table.js';
@@ -25,6 +30,38 @@ function fanOutOfOne() {
   };
   return { fanOut, receiver };
 }
+
+function decided({ fanOut, receiver }: ReturnType<typeof fanOutOfOne>) {
+  return {
+    delivery: deliveryOf(fanOut, receiver),
+    outcome: {
+      ...{ kind: 'delivered' as const, finishedAt: now },
+      attempt: {
+        ...{ id: fanOut.eventId, at: now, status: 200, durationMs: 1 },
+        ...{ error: null, responseExcerpt: null },
+      },
+    },
+  };
+}
+
+it.each(['webhook_insert', 'webhook_finish'])(
+  '%s is not planned anew for each event',
+  async (name) => {
+    const database = await createTestDatabase();
+    const pool = openTestPool(database.url, 1);
+    try {
+      const table = new DeliveryTable(pool, randomUUID());
+      await expectKeptPlan(pool, name, async () => {
+        const one = fanOutOfOne();
+        await table.insert([{ fanOut: one.fanOut, leasedUntil: [leasedUntil] }]);
+        await table.record([decided(one)]);
+      });
+    } finally {
+      await pool.end();
+      await database.drop();
+    }
+  },
+);
 
 describe('Rows that are there already', () => {
   let database: TestDatabase;
@@ -68,16 +105,6 @@ describe('Rows that are there already', () => {
   it('are skipped when an outcome is recorded twice, with another one that is new', async () => {
     const [old, fresh] = [fanOutOfOne(), fanOutOfOne()];
     await store([old.fanOut, fresh.fanOut]);
-    const decided = ({ fanOut, receiver }: typeof old) => ({
-      delivery: deliveryOf(fanOut, receiver),
-      outcome: {
-        ...{ kind: 'delivered' as const, finishedAt: now },
-        attempt: {
-          ...{ id: fanOut.eventId, at: now, status: 200, durationMs: 1 },
-          ...{ error: null, responseExcerpt: null },
-        },
-      },
-    });
     await table.record([decided(old)]);
     await table.record([decided(old), decided(fresh)]);
     for (const name of ['webhook_attempts', 'webhook_finished_deliveries'])

@@ -1,7 +1,7 @@
 /** The tables of the archive: rail_files and rail_file_parts. Nothing here knows a key. */
 import type { PaymentRail } from '@pis/domain';
 import type { Owner } from '@pis/keyring';
-import { binaryArray, textArray, uuidArray } from '@pis/postgres';
+import { binaryArray, ofAnyLength, textArray, uuidArray } from '@pis/postgres';
 import type pg from 'pg';
 
 export interface ArchivedFile {
@@ -91,8 +91,8 @@ export function keepingFiles(
     INSERT INTO rail_files (id, connection, rail, way, kind, name, sha256, size_bytes, blank_at)
     SELECT id, connection, rail, way, kind, name, decode(sha256, 'hex'), size_bytes,
            CASE WHEN is_unmatched THEN now() + ${value(9)} * interval '1 day' END
-      FROM unnest(${value(0)}::uuid[], ${value(1)}::text[], ${value(2)}::text[], ${value(3)}::text[],
-                  ${value(4)}::text[], ${value(5)}::text[], ${value(6)}::text[], ${value(7)}::int[],
+      FROM unnest(${ofAnyLength(`${value(0)}::uuid[]`)}, ${value(1)}::text[], ${value(2)}::text[],
+                  ${value(3)}::text[], ${value(4)}::text[], ${value(5)}::text[], ${value(6)}::text[], ${value(7)}::int[],
                   ${value(8)}::boolean[])
         AS given (id, connection, rail, way, kind, name, sha256, size_bytes, is_unmatched)
      WHERE ${only}
@@ -102,7 +102,7 @@ export function keepingFiles(
     RETURNING id
   ), parts AS (
     INSERT INTO rail_file_parts (${partColumns})
-    SELECT given.* FROM unnest(${value(10)}::uuid[], ${value(11)}::int[], ${value(12)}::text[],
+    SELECT given.* FROM unnest(${ofAnyLength(`${value(10)}::uuid[]`)}, ${value(11)}::int[], ${value(12)}::text[],
                                ${value(13)}::text[], ${value(14)}::int[], ${value(15)}::text[],
                                ${value(16)}::uuid[]) AS given (${partColumns})
     JOIN kept ON kept.id = given.file_id

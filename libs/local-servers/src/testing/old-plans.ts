@@ -27,6 +27,25 @@ export async function expectFewRowsRead(
   throw new Error(`${perCall} rows of ${table} read by a call`);
 }
 
+/**
+ * Tests that a session plans a statement no further time once it could keep a plan. `call` executes it on the one connection
+ * of the pool.
+ * @param name of the prepared statement
+ */
+export async function expectKeptPlan(
+  pool: pg.Pool,
+  name: string,
+  call: () => Promise<unknown>,
+): Promise<void> {
+  for (let calls = 0; calls < 2 * plansMax; calls += 1) await call();
+  const { rows } = await pool.query<{ readonly plans: number }>(
+    'SELECT custom_plans::int AS plans FROM pg_prepared_statements WHERE name = $1',
+    [name],
+  );
+  const plans = rows[0]?.plans ?? null;
+  if (plans === null || plans >= plansMax) throw new Error(`${name} was planned ${plans} times`);
+}
+
 /** How many rows of the table and entries of its indexes were read so far. */
 async function rowsRead(pool: pg.Pool, table: string): Promise<number> {
   await pool.query('SELECT pg_stat_force_next_flush()');

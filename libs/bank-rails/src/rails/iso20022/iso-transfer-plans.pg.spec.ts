@@ -1,7 +1,12 @@
 /** A plan that was made while the table was empty is kept for as long as its connection lives. */
 import { randomUUID } from 'node:crypto';
 import { testKeyringOn } from '@pis/keyring/testing';
-import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
+import {
+  createTestDatabase,
+  expectKeptPlan,
+  openTestPool,
+  type TestDatabase,
+} from '@pis/local-servers/testing';
 import type pg from 'pg';
 import { fileArchive } from '../../connections/file-archive.js';
 import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
@@ -64,4 +69,14 @@ it('reads as many rows as it asks for, also by a plan from the time before there
   const before = await read();
   for (const one of many.slice(0, plansMax)) await lookUp(one);
   expect((await read()) - before).toBeLessThan(plansMax * 30);
+});
+
+it('does not plan anew for each transfer', async () => {
+  const archive = fileArchive({ pool, keyring: await testKeyringOn(pool) });
+  const transfers = new IsoTransfers(pool, randomUUID(), archive);
+  await expectKeptPlan(pool, 'iso-transfers-settle', async () => {
+    const one = transfer();
+    await transfers.add(one);
+    await transfers.settle(one, 'accepted');
+  });
 });

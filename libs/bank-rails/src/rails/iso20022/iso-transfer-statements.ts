@@ -1,4 +1,5 @@
 /** The statements that write many rows of iso_transfers, with the copies of their messages. */
+import { ofAnyLength } from '@pis/postgres';
 import { keepingFiles } from '../../connections/archive-table.js';
 import { isPausedSql } from '../../connections/connection-pauses.js';
 
@@ -12,7 +13,7 @@ export const columns =
 export const addSql = `
   INSERT INTO iso_transfers
       (connection, reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
-    SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::text[], $7::text[],
+    SELECT $1, t.* FROM unnest(${ofAnyLength('$2::text[]')}, $3::text[], $4::jsonb[], $5::jsonb[], $6::text[], $7::text[],
         $8::text[], $9::uuid[], $10::integer[])
       AS t (reference, state, rejection, details, message_id, instruction_id, uetr, file_id, sends)
     WHERE t.state <> 'sending' OR NOT (${isPausedSql('$1')})
@@ -33,7 +34,7 @@ export const addWithCopiesSql = `
 export const settleSql = `
   WITH ${keepingFiles(6)}, open AS (
     SELECT given.reference, given.state, given.rejection
-      FROM (SELECT * FROM unnest($2::text[], $3::text[], $4::jsonb[], $5::integer[])
+      FROM (SELECT * FROM unnest(${ofAnyLength('$2::text[]')}, $3::text[], $4::jsonb[], $5::integer[])
               AS g (reference, state, rejection, sends) ORDER BY reference) AS given
       CROSS JOIN LATERAL (
         SELECT t.state, t.sends FROM iso_transfers t
