@@ -4,6 +4,7 @@
  */
 import { createDecipheriv } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
+import { messageDictionary } from '@pis/bank-rails/testing';
 import { createKeyring, type Keyring, type MasterKeys, pgDataKeyTable } from '@pis/keyring';
 import { keyringEnv, loadConfig, masterKeysFrom, processEnv } from '@pis/service-kit/stores';
 import type pg from 'pg';
@@ -14,7 +15,7 @@ import type { System } from './systems.js';
 /** Version, IV of 12 bytes, ciphertext with its tag. */
 const sealedForm = /\bv[23]\.\d{1,9}\.([\w-]{16})\.([\w-]+)/g;
 /** An archived message: sealed bytes of compressed ones (libs/bank-rails/src/connections/sealed-parts.ts). */
-const compressedForm = /\bc1\.([\w-]+)/g;
+const compressedForm = /\bc2\.([\w-]+)/g;
 /** Of sealed bytes: the form, the version in four bytes, then the IV. */
 const bytesForm = 1;
 const headerBytes = 5;
@@ -108,7 +109,10 @@ function openedBytes(sealed: Buffer, keys: readonly Buffer[]): Buffer[] {
 /** Null for the bytes that a wrong key gives. */
 function inflated(bytes: Buffer): string | null {
   try {
-    return inflateRawSync(bytes, { maxOutputLength: messageMaxBytes }).toString('utf8');
+    return inflateRawSync(bytes, {
+      dictionary: messageDictionary,
+      maxOutputLength: messageMaxBytes,
+    }).toString('utf8');
   } catch {
     return null;
   }

@@ -8,3 +8,4 @@ export * from './testing/file-transport.conformance.js';
 export * from './testing/sftp-server.js';
 export * from './rails/iso20022/testing/sample-messages.js';
 export * from './rails/iso20022/testing/schema.js';
+export { messageDictionary } from './connections/message-dictionary.js';
