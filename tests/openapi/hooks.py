@@ -39,11 +39,14 @@ def _with_records(node):
 @schemathesis.hook
 def before_load_schema(context, raw_schema) -> None:
     raw_schema["paths"] = _with_records(raw_schema["paths"])
-    cancel = raw_schema["paths"]["/v1/exports/{exportId}/cancel"]["post"]
-    for parameter in cancel["parameters"]:
-        if parameter["name"] == "exportId" and "PIS_EXPORT_TO_CANCEL" in os.environ:
-            # Its file would be gone.
-            parameter["example"] = os.environ["PIS_EXPORT_TO_CANCEL"]
+
+
+@schemathesis.hook
+def before_call(context, case, **kwargs) -> None:
+    """A cancellation of the export of the examples cancels another one. The file of the first must stay."""
+    parameters = case.path_parameters
+    if case.path == "/v1/exports/{exportId}/cancel" and parameters.get("exportId") in _RECORDS.values():
+        parameters["exportId"] = os.environ["PIS_EXPORT_TO_CANCEL"]
 
 
 # A request can follow every schema and still be a 400: these rules are about the state of the account,
