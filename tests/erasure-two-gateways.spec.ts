@@ -45,6 +45,8 @@ beforeAll(async () => {
   system = await distributedOnPostgres({
     PIS_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     PIS_WEBHOOK_CA_FILE: receiver.caFile,
+    // Both gateways are read without a pause.
+    PIS_RATE_LIMIT_PER_KEY: '0',
   });
   other = await startProcess('api-gateway', system.environment);
   const apiOf = (url: string) => new Api(url, system.apiKey);
