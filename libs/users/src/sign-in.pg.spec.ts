@@ -281,11 +281,11 @@ describe('a session', () => {
       );
     const seenMinutesAgo = async () => {
       const { rows } = await world.pool.query<{ minutes: number }>(
-        `SELECT extract(epoch FROM now() - last_seen_at)::float8 / 60 AS minutes FROM user_sessions
+        `SELECT round(extract(epoch FROM now() - last_seen_at) / 60)::integer AS minutes FROM user_sessions
          WHERE digest = sha256(convert_to($1, 'UTF8'))`,
         [token],
       );
-      return Math.round(rows[0]?.minutes ?? NaN);
+      return rows[0]?.minutes;
     };
     await idleFor(29);
     expect(await world.aProcess().userOf(token, { isOfUser: false })).not.toBeNull();
