@@ -106,14 +106,17 @@ const lookSql = `
 const isSame =
   '(f.size_bytes, f.version, f.state) = (excluded.size_bytes, excluded.version, excluded.state)';
 
+/** The column has milliseconds: now() alone may be rounded to a time that has not come yet. */
+const atOnce = "date_trunc('milliseconds', now())";
+
 const addSql = `
   INSERT INTO ach_inbox_files AS f (bank, name, size_bytes, version, state, problem, since, seen_at, tries, next_try_at)
-  VALUES ($1, $2, $3, $4, $5, $6, now(), now(), 1, now())
+  VALUES ($1, $2, $3, $4, $5, $6, now(), now(), 1, ${atOnce})
   ON CONFLICT (bank, name) DO UPDATE SET
     size_bytes = excluded.size_bytes, version = excluded.version, state = excluded.state,
     problem = excluded.problem, seen_at = now(),
     since = CASE WHEN ${isSame} THEN f.since ELSE now() END,
     tries = CASE WHEN ${isSame} THEN f.tries + 1 ELSE 1 END,
     next_try_at = CASE WHEN ${isSame}
-      THEN now() + least($7 * power(2, least(f.tries - 1, 20)), $8) * interval '1 millisecond' ELSE now() END
+      THEN now() + least($7 * power(2, least(f.tries - 1, 20)), $8) * interval '1 millisecond' ELSE ${atOnce} END
   RETURNING tries`;
