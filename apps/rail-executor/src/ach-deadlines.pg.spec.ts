@@ -57,7 +57,7 @@ it('a payment that is submitted a last time at its deadline waits for its file l
   }));
   const { value, delivery } = message;
   await executor({ banks }).handle(value, delivery);
-  await world.pool.query('UPDATE rail_pending SET overdue_at = now()');
+  await world.pool.query("UPDATE rail_pending SET overdue_at = now() - interval '1 second'");
   const config = { ...world.config, PIS_RAIL_CONFIRMATION_TIMEOUT_MS: 0 };
   await executor({ config }).deadlineRound();
   expect(await world.count("ach_entries WHERE status = 'waiting'")).toBe(1);
