@@ -68,8 +68,8 @@ const lease = `WITH open AS (
         LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
     RETURNING ${exportColumns}, lease_id AS "leaseId"`;
 
-// Where files come from, so that no number of them outruns it. More than one: an older release kept all of them until
-// its next round of cleaning.
+// Runs whenever a file is completed, so files cannot accumulate faster than they expire. It may expire several: an older
+// release kept them until its next round of cleaning.
 const replaceOldest = `WITH expired AS (
     UPDATE exports SET status = 'expired', expires_at = NULL, reason = 'there are newer files'
       WHERE id = ANY (ARRAY(
@@ -161,7 +161,7 @@ export class ExportWork {
     if (rowCount !== 1) throw new ExportLeaseLost(`export ${id} is no longer ours`);
   }
 
-  /** A file that is complete takes the place of the oldest beyond `filesMax`. @throws ExportLeaseLost */
+  /** When the file is complete, the oldest files beyond `filesMax` expire. @throws ExportLeaseLost */
   async addPart(
     { id, leaseId, fileId, organizationId }: LeasedExport,
     part: number,
