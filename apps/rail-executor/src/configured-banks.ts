@@ -24,6 +24,7 @@ import { settlementPartyId, unreachable } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
 import { ConfigurationError, type Logger } from '@pis/service-kit';
 import type pg from 'pg';
+import { NotificationTable } from './notification-table.js';
 
 /** What a connection needs besides the way to the bank. */
 export interface BankResources {
@@ -144,6 +145,7 @@ export function bankOver(
     rails: isoRails.filter((rail) => rails.includes(rail)),
     isTest: environment === 'sandbox',
     cutoffs,
+    keepNotification: (notification) => new NotificationTable(pool, name).add(notification),
   });
   if (environment === 'sandbox') return { name, rails, connection };
   const opensAt: NamedConnection['opensAt'] = (rail, atMs) => railOpensAt(rail, atMs, cutoffs);

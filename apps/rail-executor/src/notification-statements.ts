@@ -44,6 +44,18 @@ export const keepSql = `
     SELECT DISTINCT $1, reference, now(), now() FROM kept ORDER BY reference
   ON CONFLICT (feed, reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
 
+export const addSql = `
+  WITH kept AS (
+    INSERT INTO rail_notifications
+        (feed, sequence, reference, type, return_reason_code, at, detail, received_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, now())
+    ON CONFLICT (feed, sequence) DO NOTHING
+    RETURNING reference
+  )
+  INSERT INTO rail_notified_references (feed, reference, since, due_at)
+    SELECT $1, reference, now(), now() FROM kept
+  ON CONFLICT (feed, reference) DO UPDATE SET since = now(), due_at = now(), tries = 0`;
+
 export const claimSql = `
   WITH untried AS (
     SELECT reference FROM rail_notified_references

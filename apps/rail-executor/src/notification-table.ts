@@ -12,6 +12,7 @@ import { type BankNotification, type BankNotificationPage, feedBeginning } from 
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import {
+  addSql,
   claimSql,
   deleteSql,
   expectedSql,
@@ -129,6 +130,17 @@ export class NotificationTable {
         notifications.map(detailOf),
       ],
     });
+  }
+
+  /** Stores a notification that did not come through the feed. Does nothing when it is stored already. */
+  async add(notification: BankNotification): Promise<void> {
+    const { sequence, reference, type, returnReasonCode, at } = notification;
+    await this.pool.query(addSql, [
+      this.feed,
+      sequence,
+      keepable(reference),
+      ...[type, returnReasonCode, at, detailOf(notification)],
+    ]);
   }
 
   /** Leases due references, the longest due first, except those that another executor works on. */

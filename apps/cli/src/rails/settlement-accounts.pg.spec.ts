@@ -49,7 +49,7 @@ beforeAll(async () => {
     }),
     RTP: isoBank({
       ...{ ...shared, name: 'messages', transport: noAnswers, rails: ['RTP'] },
-      ...{ identity: isoSender, isTest: true },
+      ...{ identity: isoSender, isTest: true, keepNotification: () => Promise.resolve() },
     }),
   };
 });

@@ -15,6 +15,7 @@ import type pg from 'pg';
 import {
   BankAnswerUnclear,
   type BankConnection,
+  type BankNotification,
   BankRefused,
   type BankTerms,
   BankUnavailable,
@@ -39,7 +40,7 @@ import {
   outcomeOfAnswer,
   outcomeOrProblem,
 } from './iso-exchange.js';
-import { IsoFeed } from './iso-feed.js';
+import { contradictionOf, IsoFeed } from './iso-feed.js';
 import {
   detailsOf,
   finalResult,
@@ -54,7 +55,13 @@ import {
   voidedRow,
 } from './iso-outcome.js';
 import { type IsoTransfer, IsoTransfers } from './iso-transfers.js';
-import { type IsoMessage, type IsoRail, isoRails } from './messages.js';
+import {
+  type CancellationAnswer,
+  type IsoMessage,
+  type IsoRail,
+  isoRails,
+  type StatusReport,
+} from './messages.js';
 import { identityProblem, type IsoIdentity, type IsoRailProfile } from './profile.js';
 import { profileOf } from './profiles.js';
 import { notFoundReason } from './rejection-reasons.js';
@@ -74,6 +81,8 @@ export interface IsoBankOptions {
   readonly terms: BankTerms;
   /** Of the bank; the operators' own when absent. */
   readonly cutoffs?: BankCutoffs;
+  /** Keeps what staff must see of a direct answer, as if it had come through the feed. Safe to repeat. */
+  readonly keepNotification: (notification: BankNotification) => Promise<void>;
   readonly clock?: () => Date;
 }
 
@@ -368,7 +377,9 @@ class IsoBank {
     switch (answer.status) {
       case 'CNCL': {
         const settled = await this.transfers.settle(transfer, 'voided');
-        return { outcome: settled?.state === 'accepted' ? 'received' : 'voided' };
+        if (settled?.state !== 'accepted') return { outcome: 'voided' };
+        await this.showContradiction(answer);
+        return { outcome: 'received' };
       }
       case 'RJCR':
         // Without the transfer there was nothing to cancel, and it may still arrive.
@@ -421,8 +432,10 @@ class IsoBank {
       case 'held':
         return (await this.transfers.settle(transfer, outcome.type, { copy })) ?? transfer;
       case 'rejected': {
-        const { rejection } = outcome;
-        return (await this.transfers.settle(transfer, 'rejected', { rejection, copy })) ?? transfer;
+        const { rejection, report } = outcome;
+        const settled = await this.transfers.settle(transfer, 'rejected', { rejection, copy });
+        if (settled?.state === 'accepted') await this.showContradiction(report);
+        return settled ?? transfer;
       }
       case 'unanswered':
         throw new BankAnswerUnclear('the bank did not take the inquiry');
@@ -432,6 +445,11 @@ class IsoBank {
       default:
         return unreachable(outcome);
     }
+  }
+
+  /** The bank has accepted meanwhile what this answer rejects or cancels. The feed shows staff the same. */
+  private showContradiction(answer: CancellationAnswer | StatusReport): Promise<void> {
+    return this.options.keepNotification(contradictionOf(answer));
   }
 
   /** A row is needed as long as a return may name it. Not waited for: the next time does it, too. */

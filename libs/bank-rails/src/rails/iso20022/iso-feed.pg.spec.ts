@@ -4,14 +4,19 @@ import { type Keyring } from '@pis/keyring';
 import { testKeyringOn } from '@pis/keyring/testing';
 import { createTestDatabase, openTestPool, type TestDatabase } from '@pis/local-servers/testing';
 import type pg from 'pg';
-import { BankAnswerUnclear, type BankConnection } from '../../bank-connection.js';
+import {
+  BankAnswerUnclear,
+  type BankConnection,
+  type BankNotification,
+  type TransferInstruction,
+} from '../../bank-connection.js';
 import { fileArchive } from '../../connections/file-archive.js';
 import { instructionEnding } from '../../testing.js';
 import { uetrOf } from './identifiers.js';
 import type { IsoBankOptions } from './iso-bank.js';
 import { settleIsoTransfer } from './iso-by-hand.js';
 import { IsoTransfers } from './iso-transfers.js';
-import type { IsoRail, PaymentReturn, StatusReport } from './messages.js';
+import type { IsoMessage, IsoRail, PaymentReturn, StatusReport } from './messages.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { isoConnection } from './testing/iso-connection.js';
@@ -108,6 +113,44 @@ it.each([
   const outcome = status === 'ACSC' ? 'received' : 'voided';
   expect(await connection.void(reference)).toEqual({ outcome });
 });
+
+it.each([
+  ['rejects a submission', 'pacs.008', 'RJCT', (instruction) => connection.submit(instruction)],
+  [
+    'rejects it to an inquiry',
+    'pacs.028',
+    'RJCT',
+    ({ reference }) => connection.inquire(reference),
+  ],
+  ['cancels it', 'camt.056', 'CNCL', ({ reference }) => connection.void(reference)],
+] satisfies [string, string, string, (instruction: TransferInstruction) => Promise<unknown>][])(
+  'staff see a direct answer that %s although the bank has accepted it meanwhile',
+  async (_what, asked, status, ask) => {
+    const kept: BankNotification[] = [];
+    const keepNotification = (one: BankNotification) => Promise.resolve(void kept.push(one));
+    connection = connect({ keepNotification });
+    const instruction = payment('0401');
+    if (asked !== 'pacs.008') await connection.submit(instruction);
+    const send = bank.send.bind(bank);
+    bank.send = async (message) => {
+      const answer = await send(message);
+      if (answer === null) throw new Error('the bank gives no answer');
+      deliver(instruction.reference, { status: 'ACSC' });
+      await connection.notifications({ after: '', max: 10 });
+      const read = readIsoMessage(answer).message;
+      return 'status' in read ? bank.write({ ...read, status } as IsoMessage) : answer;
+    };
+    const { outcome } = (await ask(instruction)) as { outcome: string };
+    expect(outcome).toBe(asked === 'camt.056' ? 'received' : 'accepted');
+    expect(kept).toEqual([
+      expect.objectContaining({
+        type: 'unreadable',
+        sequence: expect.stringMatching(/^answer BANK\d+$/) as unknown,
+        reference: expect.stringMatching(/^ISO message BANK\d+$/) as unknown,
+      }),
+    ]);
+  },
+);
 
 it('keeps the place of an inbox whose cursor moves over nothing', async () => {
   bank.inbox = () => Promise.resolve({ messages: [], cursor: 'moved' });

@@ -53,6 +53,7 @@ const readOnFrom = 16;
 const archivedMax = 10_000;
 
 type Report = BankMessage & { readonly at: string };
+type Place = Pick<Report, 'sequence' | 'at'>;
 
 export class IsoFeed {
   private archived = new Set<string>();
@@ -287,7 +288,7 @@ interface Particulars {
 }
 
 function notification(
-  { sequence, at }: Report,
+  { sequence, at }: Place,
   { reference, details, recordedAt }: Pick<IsoTransfer, 'reference' | 'details' | 'recordedAt'>,
   type: BankNotification['type'],
   { returnReasonCode = null, returnReference, returnedAmount, rejection }: Particulars = {},
@@ -303,8 +304,23 @@ function notification(
   };
 }
 
+/** A direct answer that contradicts what the bank has said before. The inbox never has such a sequence. */
+export function contradictionOf(answer: CancellationAnswer | StatusReport): BankNotification {
+  const sequence = `answer ${answer.messageId}`;
+  return unreadable({ sequence, at: instantOr(undated, answer) }, answer);
+}
+
+function instantOr(otherwise: string, { createdAt }: IsoMessage): string {
+  try {
+    return isoInstantOf(createdAt);
+  } catch (error) {
+    if (error instanceof RangeError) return otherwise;
+    throw error;
+  }
+}
+
 /** No payment has such a reference, so staff sees the message among those that match nothing. */
-function unreadable(report: Report, read: IsoMessage | null): BankNotification {
+function unreadable(report: Place, read: IsoMessage | null): BankNotification {
   const named = read?.messageId ?? report.sequence;
   return notification(report, { reference: `ISO message ${named}`, details: null }, 'unreadable');
 }

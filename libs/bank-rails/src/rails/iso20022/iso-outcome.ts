@@ -18,7 +18,11 @@ import { MessageRefused } from './xml.js';
 /** What became of a transfer, as the bank says now. */
 export type Outcome =
   | { readonly type: 'accepted' | 'received' | 'held' }
-  | { readonly type: 'rejected'; readonly rejection: RailRejection }
+  | {
+      readonly type: 'rejected';
+      readonly rejection: RailRejection;
+      readonly report: StatusReport;
+    }
   /** The bank has a transfer of this reference, and does not say what became of it. */
   | { readonly type: 'duplicate' }
   /** The bank has no transfer of this reference. */
@@ -44,7 +48,7 @@ export function outcomeOf(
       const code = reason?.code ?? '';
       if (code === notFoundReason) return { type: 'unknown' };
       if (duplicateReasons.includes(code)) return { type: 'duplicate' };
-      return { type: 'rejected', rejection: rejectionOf(reason, details) };
+      return { type: 'rejected', rejection: rejectionOf(reason, details), report };
     }
     case 'unknown':
       throw new BankAnswerUnclear('the status of the transfer is none that we know');

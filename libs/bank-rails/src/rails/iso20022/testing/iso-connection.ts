@@ -26,6 +26,7 @@ export function isoConnection(
     ...{ name, pool, transport: bank, rails: [rail], identity: isoSender, isTest: true },
     archive: fileArchive({ pool, keyring }),
     terms: simulatedBankTerms,
+    keepNotification: () => Promise.reject(new Error('no answer of the bank contradicts another')),
     ...changes,
   });
 }
