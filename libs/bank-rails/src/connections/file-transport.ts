@@ -11,6 +11,8 @@ export interface RemoteFile {
   readonly sizeBytes: number;
   /** Another one when the file was written again, as far as the bank tells. */
   readonly version: string;
+  /** The bank may still be writing it: it is not to be read yet. */
+  readonly isUnsettled?: boolean;
 }
 
 export interface PutOptions {
@@ -26,7 +28,7 @@ export interface FileTransport {
    * one (isSafeFileName), or the file is larger than outboundFileMaxBytes
    */
   put(name: string, bytes: Uint8Array, options?: PutOptions): Promise<void>;
-  /** The bank's files for us, ordered by name, at most `max`; never one that is still being written. */
+  /** The bank's files for us, ordered by name, at most `max`; never one under the name of a part. */
   list(max: number): Promise<readonly RemoteFile[]>;
   /** @throws BankRefused when it is larger than inboundFileMaxBytes */
   get(name: string): Promise<Uint8Array>;

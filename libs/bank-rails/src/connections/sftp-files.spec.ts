@@ -167,19 +167,22 @@ describe('the inbox', () => {
     },
   );
 
-  it('lists a file that grows only once it has not changed for the configured time', async () => {
+  it('lists a file that grows as unsettled until it has not changed for the configured time', async () => {
     const clock = jest.spyOn(performance, 'now');
     const transport = open({ inboundSettleMs: 100, pollMs: 10_000 });
     const sizesAt = async (nowMs: number) => {
       clock.mockReturnValue(nowMs);
-      return (await transport.list(10)).map(({ sizeBytes }) => sizeBytes);
+      return (await transport.list(10)).map(({ sizeBytes, isUnsettled }) => [
+        sizeBytes,
+        isUnsettled ?? false,
+      ]);
     };
     leave('a.ret', text('half'), 1);
-    expect(await sizesAt(0)).toEqual([]);
+    expect(await sizesAt(0)).toEqual([[4, true]]);
     leave('a.ret', text('half and more'), 2);
-    expect(await sizesAt(100)).toEqual([]);
-    expect(await sizesAt(199)).toEqual([]);
-    expect(await sizesAt(200)).toEqual([13]);
+    expect(await sizesAt(100)).toEqual([[13, true]]);
+    expect(await sizesAt(199)).toEqual([[13, true]]);
+    expect(await sizesAt(200)).toEqual([[13, false]]);
   });
 
   it('skips names that are not safe, folders too, and warns of each name once', async () => {

@@ -39,8 +39,8 @@ export interface SftpFilesOptions extends SftpConnectionOptions {
   /** How often the inbox is looked at while somebody listens. */
   readonly pollMs: number;
   /**
-   * For how long a file must have kept its size and time before it is listed. 0 for a bank that renames its
-   * files when they are whole.
+   * For how long a file must have kept its size and time before it counts as settled. 0 for a bank that renames
+   * its files when they are whole.
    */
   readonly inboundSettleMs: number;
   readonly fileMaxBytes?: number;
@@ -68,7 +68,9 @@ class SftpFiles implements FileTransport {
     this.connection = new SftpConnection(options);
     this.poller = new Poller(options.pollMs, async () => {
       const files = await this.list(entriesMax);
-      return files.map(({ name, sizeBytes, version }) => `${name}/${sizeBytes}/${version}`);
+      return files
+        .filter(({ isUnsettled }) => isUnsettled !== true)
+        .map(({ name, sizeBytes, version }) => `${name}/${sizeBytes}/${version}`);
     });
   }
 
@@ -113,8 +115,10 @@ class SftpFiles implements FileTransport {
       }
       this.seen = seen;
       return [...seen]
-        .filter(([, { sinceMs }]) => nowMs - sinceMs >= this.options.inboundSettleMs)
-        .map(([name, { sizeBytes, mtime }]) => ({ name, sizeBytes, version: versionOf(mtime) }))
+        .map(([name, { sizeBytes, mtime, sinceMs }]) => ({
+          ...{ name, sizeBytes, version: versionOf(mtime) },
+          ...(nowMs - sinceMs < this.options.inboundSettleMs && { isUnsettled: true }),
+        }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
         .slice(0, max);
     });

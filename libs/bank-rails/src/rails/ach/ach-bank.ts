@@ -304,8 +304,8 @@ class NachaBank implements AchBank {
 
   private async read(inbox: AchInbox): Promise<number | null> {
     const beganAtMs = this.clock();
-    const { nextInMs, isComplete } = await inbox.round();
-    if (nextInMs === null) this.inboxReadAtMs = beganAtMs;
+    const { nextInMs, isSettled, isComplete } = await inbox.round();
+    if (nextInMs === null && isSettled) this.inboxReadAtMs = beganAtMs;
     if (isComplete) this.inboxTakenInAtMs = beganAtMs;
     return nextInMs;
   }

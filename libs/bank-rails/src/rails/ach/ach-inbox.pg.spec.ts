@@ -180,6 +180,24 @@ it('a row goes some time after its file was taken away', async () => {
   expect(await world.count('ach_inbox_files')).toBe(0);
 });
 
+it('an entry is not late while a file of the inbox has not settled', async () => {
+  const instruction = await world.unacknowledged();
+  await world.desk.answer();
+  const inner = world.desk.transport();
+  let isUnsettled = true;
+  const list: FileTransport['list'] = async (max) =>
+    (await inner.list(max)).map((file) => ({ ...file, isUnsettled }));
+  const bank = world.open({ transport: { ...inner, list } });
+  const isQueued = async () => (await bank.queued?.([instruction.reference]))?.size === 1;
+  await bank.rounds.inbound();
+  expect(await world.feed()).toEqual([]);
+  expect(await isQueued()).toBe(true);
+  isUnsettled = false;
+  await bank.rounds.inbound();
+  expect(await world.feed()).toMatchObject([{ type: 'confirmed' }]);
+  expect(await isQueued()).toBe(false);
+});
+
 it('a bank that goes away in the middle is no fault of the files', async () => {
   for (let index = 0; index < 20; index += 1) world.desk.post(`${index}.txt`, junk(index));
   const inner = world.desk.transport();
@@ -233,7 +251,7 @@ describe('a file stays in the inbox for a while after it was recorded', () => {
     });
     const downloadsAt = async (atMs: number) => {
       nowMs = atMs;
-      expect(await ofBank.round()).toEqual({ nextInMs: null, isComplete: true });
+      expect(await ofBank.round()).toEqual({ nextInMs: null, isSettled: true, isComplete: true });
       return downloads.get('a.jsonl');
     };
     expect(await downloadsAt(0)).toBe(1);

@@ -55,6 +55,8 @@ interface Stuck {
 export interface InboxRound {
   /** 0 when there is more to take in, else null. */
   readonly nextInMs: 0 | null;
+  /** Whether the bank was still writing none of its files. */
+  readonly isSettled: boolean;
   /** Whether everything that the bank had for us when the round began was taken in. */
   readonly isComplete: boolean;
 }
@@ -72,13 +74,15 @@ export class AchInbox {
    */
   async round(): Promise<InboxRound> {
     const { transport, staying } = this.options;
-    const listed = await transport.list(inboxListMax);
-    const names = namesOf(listed);
+    const inInbox = await transport.list(inboxListMax);
+    const names = namesOf(inInbox);
+    const listed = inInbox.filter(({ isUnsettled }) => isUnsettled !== true);
+    const isSettled = listed.length === inInbox.length;
     for (const known of [this.unreadable, this.recorded])
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     const known = await staying.among(listed);
     const due: RemoteFile[] = [];
-    let isComplete = listed.length < inboxListMax;
+    let isComplete = isSettled && inInbox.length < inboxListMax;
     for (const file of listed) {
       const before = known.get(file.name);
       if (before?.isResting === true) isComplete &&= before.state === 'kept';
@@ -102,7 +106,7 @@ export class AchInbox {
     }
     await this.remember(stuck);
     const hasMore = due.length > filesPerRoundMax;
-    return { nextInMs: hasMore ? 0 : null, isComplete: isComplete && !hasMore };
+    return { nextInMs: hasMore ? 0 : null, isSettled, isComplete: isComplete && !hasMore };
   }
 
   /** @param isKept it was recorded before, and could not be removed */

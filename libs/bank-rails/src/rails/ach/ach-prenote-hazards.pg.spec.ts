@@ -182,6 +182,29 @@ it('a return in a file that is still being written stops the payment', async () 
   expect(await outcome(bank, instruction)).toBe('error');
 });
 
+it('a return in a file that has not settled stops the payment', async () => {
+  const transport = world.desk.transport();
+  let isUnsettled = true;
+  const bank = open({
+    transport: {
+      ...transport,
+      list: async (max) => (await transport.list(max)).map((file) => ({ ...file, isUnsettled })),
+    },
+  });
+  const instruction = instructionEnding('4321');
+  await bank.prepare?.(instruction);
+  isUnsettled = false;
+  await world.settle(bank);
+  isUnsettled = true;
+  await world.desk.postReturns([(await prenoteEntry()).trace], 'R03', 'returns.ach');
+  aheadMs = waitMs + 1_000;
+  await bank.rounds.inbound();
+  expect(await outcome(bank, instruction)).toBe('wait');
+  isUnsettled = false;
+  await bank.rounds.inbound();
+  expect(await outcome(bank, instruction)).toBe('error');
+});
+
 it('a file that was read and cannot be removed holds up no payment', async () => {
   const transport = world.desk.transport();
   const bank = open({
