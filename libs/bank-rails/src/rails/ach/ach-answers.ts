@@ -5,6 +5,7 @@
  */
 import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
+import { isNeverSentSql } from './ach-by-hand.js';
 import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
 import { entriesByTrace, type KnownEntry } from './ach-known.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
@@ -153,12 +154,20 @@ async function rejectFile(
   return rows.map(({ reference }) => ({ reference, type: 'rejected', rejection }));
 }
 
-/** Every entry that no acknowledgement has listed. */
+/**
+ * Every entry that no acknowledgement has listed. One that staff settled as never sent stays so, and is told, too: the
+ * executor shows staff that the bank has it.
+ */
 async function acceptOthers(client: pg.ClientBase, fileId: string): Promise<AchReport[]> {
   const { rows } = await client.query<{ reference: string }>({
     name: 'ach-entries-accept',
-    text: `UPDATE ach_entries SET status = 'accepted'
-            WHERE file_id = $1 AND status = 'filed' AND answer IS NULL RETURNING reference`,
+    text: `WITH accepted AS (
+             UPDATE ach_entries SET status = 'accepted'
+              WHERE file_id = $1 AND status = 'filed' AND answer IS NULL RETURNING reference)
+           SELECT reference FROM accepted
+            UNION ALL
+           SELECT reference FROM ach_entries e
+            WHERE file_id = $1 AND ${isNeverSentSql} AND answer IS NULL`,
     values: [fileId],
   });
   return rows.map(({ reference }) => ({ reference, type: 'confirmed' }));

@@ -128,6 +128,16 @@ it.each([
   },
 );
 
+it('an acceptance of the whole file is told of an entry that staff settled as never sent, too', async () => {
+  const lost = await world.unacknowledged();
+  expect(await settle(lost, 'never-sent')).toBe('rejected');
+  await world.desk.answer();
+  await world.bank.rounds.inbound();
+  const { reference } = lost;
+  expect(await world.feed()).toMatchObject([{ type: 'confirmed', reference }]);
+  expect(await world.count('ach_entries', "status = 'rejected'")).toBe(1);
+});
+
 it.each([
   ['waiting', 'voided'],
   ['filed', 'rejected'],

@@ -187,15 +187,12 @@ const executedSql = `${insertSql('accepted')}
     sealed_receiver = NULL, answer = NULL, rejection = NULL
   RETURNING e.status, e.file_id`;
 
-/**
- * SQL: whether staff settled an entry of the file `f` as never sent. A rejection by the bank has its reason. The count
- * spares most files the search for settled entries, which no index serves.
- */
+/** SQL: whether staff settled the entry `e`, which is in a file, as never sent. A rejection by the bank has its reason. */
+export const isNeverSentSql = "e.status = 'rejected' AND e.rejection IS NULL";
+
+/** SQL: whether staff settled an entry of the file `f` as never sent. */
 export const isGivenUpInPartSql = `
-  CASE WHEN (SELECT count(*) FROM ach_entries e WHERE e.file_id = f.id AND e.status = 'filed') < f.entries
-       THEN EXISTS (SELECT FROM ach_entries e
-                     WHERE e.file_id = f.id AND e.status = 'rejected' AND e.rejection IS NULL)
-       ELSE false END`;
+  EXISTS (SELECT FROM ach_entries e WHERE e.file_id = f.id AND ${isNeverSentSql})`;
 
 /**
  * What is in a file counts as rejected: if the bank accepts the entry later, staff see the contradiction. No reason
