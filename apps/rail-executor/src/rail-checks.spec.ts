@@ -66,6 +66,13 @@ it.each<[string, Partial<TransferInstruction>, string, string | null, string]>([
     'SWIFT needs it',
   ],
   [
+    'the debit of an account abroad',
+    { direction: 'INBOUND', contactAccount: account({ swiftCode: 'DEUTDEFF' }) },
+    'INVALID_CONTACT_DATA',
+    'bankAccount.swiftCode',
+    'an ACH debit reaches accounts in the US only',
+  ],
+  [
     'a missing SWIFT code',
     { rail: 'SWIFT' },
     'INVALID_CONTACT_DATA',
@@ -112,6 +119,18 @@ it('an ACH transfer to a number that the directory does not have passes', async 
   const contactAccount = account({ achRoutingNumber: '322271627' });
   expect(await rejectionBeforeRail({ ...good, contactAccount }, unlinked, directory)).toBeNull();
 });
+
+it.each([null, 'CHASUS33'])(
+  'the debit of an account with the SWIFT code %s passes',
+  async (swiftCode) => {
+    const debit = {
+      ...good,
+      direction: 'INBOUND',
+      contactAccount: account({ swiftCode }),
+    } as const;
+    expect(await rejectionBeforeRail(debit, unlinked, directory)).toBeNull();
+  },
+);
 
 it('an amount that only the fee of the payer of a link puts above the limit is called so', async () => {
   const tooLarge = { ...good, rail: 'RTP', amountMinor: 1_000_000_001 } as const;

@@ -3,6 +3,7 @@
  * do. A check that the rail makes anyway is better made here: nothing was sent, and the message is ours.
  */
 import {
+  isOutsideUs,
   needsAddress,
   railLimitMinor,
   railRejectionText,
@@ -97,7 +98,7 @@ function nameRejection(side: Side, instruction: TransferInstruction): RailReject
 const accountForm = { ach: /^[0-9A-Za-z]{1,17}$/, iso: /^[0-9A-Za-z]{1,34}$/ };
 
 function accountRejection(side: Side, instruction: TransferInstruction): RailRejection | null {
-  const { rail, contactAccount, originatorAccount } = instruction;
+  const { rail, direction, contactAccount, originatorAccount } = instruction;
   const { achAccountNumber, swiftCode } = side === 'contact' ? contactAccount : originatorAccount;
   const form = rail === 'ACH' ? accountForm.ach : accountForm.iso;
   if (!form.test(achAccountNumber))
@@ -108,6 +109,13 @@ function accountRejection(side: Side, instruction: TransferInstruction): RailRej
     );
   if (side === 'contact' && rail === 'SWIFT' && swiftCode === null)
     return rejected(side, 'bankAccount.swiftCode', 'is missing, and SWIFT needs it');
+  // Its number may be that of a stranger's account in the US.
+  if (side === 'contact' && direction === 'INBOUND' && isOutsideUs(swiftCode))
+    return rejected(
+      side,
+      'bankAccount.swiftCode',
+      'is of another country, and an ACH debit reaches accounts in the US only',
+    );
   return null;
 }
 

@@ -166,11 +166,13 @@ function notNow(way: Way, request: RailRequest, policy: RailPolicy): RailRejecti
   return [rtp, fednow, sameDay].some(takesIt) ? 'cheaper_rail_on_same_day' : null;
 }
 
-/** Characters 5 and 6 of a BIC are its country (ISO 9362). */
 function isForeign({ direction, swiftCode }: RailRequest): boolean {
-  return (
-    direction === 'OUTBOUND' && swiftCode !== null && swiftCode.slice(4, 6).toUpperCase() !== 'US'
-  );
+  return direction === 'OUTBOUND' && isOutsideUs(swiftCode);
+}
+
+/** Whether the account is abroad. Characters 5 and 6 of a BIC are its country (ISO 9362). */
+export function isOutsideUs(swiftCode: string | null): boolean {
+  return swiftCode !== null && swiftCode.slice(4, 6).toUpperCase() !== 'US';
 }
 
 function timesOf(
