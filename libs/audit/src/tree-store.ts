@@ -33,7 +33,8 @@ export interface Growth {
   readonly reached: Pick<TreeState, 'position' | 'eventId'>;
 }
 
-const tileHeight = 8;
+/** Hashes of levels that are multiples of it are stored. */
+export const tileHeight = 8;
 const tileWidth = 2 ** tileHeight;
 const hashBytes = 32;
 
@@ -134,6 +135,46 @@ export async function storedNodes(
       throw new StoreUnavailable('the tree of the audit log does not reach this far yet');
     return completeRoot(hashes);
   });
+}
+
+export interface StoredHash {
+  /** Null for one that the tree does not have. */
+  readonly hash: Buffer | null;
+  /** Of the first leaf of its tile; null above the leaves. */
+  readonly firstPosition: Position | null;
+}
+
+/** What is stored of these nodes, all of stored levels, in order, and how many leaves the tree has at that moment. */
+export async function storedHashes(
+  pool: pg.Pool,
+  nodes: readonly NodeId[],
+): Promise<{ readonly size: number; readonly hashes: readonly StoredHash[] }> {
+  const places = nodes.map(placeOf);
+  const tiles = [...new Map(places.map((place) => [nameOf(place), place])).values()];
+  const { rows } = await pool.query<{
+    size: string;
+    level: number | null;
+    index: string | null;
+    firstPosition: Position | null;
+    hashes: Buffer | null;
+  }>({
+    name: 'audit_tiles.compare',
+    text: `SELECT size, level, index, first_position AS "firstPosition", hashes FROM audit_tree
+           LEFT JOIN (
+             audit_tiles JOIN unnest($1::smallint[], $2::bigint[]) AS asked(level, index) USING (level, index)
+           ) ON true`,
+    values: [tiles.map(({ level }) => level), tiles.map(({ index }) => index)],
+  });
+  const found = new Map<string, (typeof rows)[number]>(
+    rows.map((row) => [`${row.level}/${row.index}`, row]),
+  );
+  const hashes = places.map((place) => {
+    const { firstPosition = null, hashes = null } = found.get(nameOf(place)) ?? {};
+    const at = place.from * hashBytes;
+    const hash = hashes === null ? null : hashes.subarray(at, at + hashBytes);
+    return { hash: hash?.length === hashBytes ? hash : null, firstPosition };
+  });
+  return { size: Number(rows[0]?.size ?? 0), hashes };
 }
 
 /** Where leaves are in the tree, in order; null for one that it does not have yet. */

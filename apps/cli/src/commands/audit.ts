@@ -129,7 +129,7 @@ async function verified(
 async function verifiedLog(
   { config, pool, store }: LogContext,
   kept: readonly KnownCheckpoint[],
-  { key: keys, state }: VerifyCommandOptions,
+  { key: keys, state, readModels }: VerifyCommandOptions,
   tell: (progress: string) => void,
 ): Promise<VerifyReport> {
   const stop = new AbortController();
@@ -142,6 +142,7 @@ async function verifiedLog(
       ...{ kept, keys, signed: (revision) => signedCheckpoints(store, revision) },
       onPage: (eventsRead) => tell(`${eventsRead} events read`),
       signal: stop.signal,
+      ...(readModels ? { treeIn: pool } : {}),
       ...(state === undefined ? {} : { state: { file: state, onResume: tellResumed } }),
     });
   } catch (error) {
@@ -204,8 +205,10 @@ function lineOf(finding: AnyFinding): string {
 
 function summaryOf(report: WholeReport): readonly string[] {
   const { ok, eventsRead, eventsPerSecond, streams, treeSize, rootHash, readModels } = report;
+  const { leavesCompared } = report;
   return [
     ...(readModels === null ? ['read models were not compared'] : comparedIn(readModels)),
+    ...(leavesCompared === null ? [] : [`${leavesCompared} leaves of the stored tree compared`]),
     `${eventsRead} events of ${streams} streams, ${eventsPerSecond} events/s`,
     `${treeSize} leaves, root ${rootHash}, ${report.checkpointsCompared} checkpoints compared`,
     ...report.verifierKeys.map((key) => `checkpoints signed by ${key}`),

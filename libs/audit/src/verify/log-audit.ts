@@ -8,7 +8,7 @@
 import { hash } from 'node:crypto';
 import type { Position } from '@pis/event-store';
 import { checkpointStream } from '../leaf.js';
-import { GrowingTree } from '../merkle-tree.js';
+import { GrowingTree, type TreeNode } from '../merkle-tree.js';
 import { unknownIn } from './known-events.js';
 import { PaymentAudit } from './payment-audit.js';
 import { type EventReading, readEvent, type StoredEvent } from './stored-event.js';
@@ -62,6 +62,8 @@ export interface LogAuditOptions {
   readonly hasContiguousPositions: boolean;
   /** Verifier keys: a checkpoint of the log by another one is a finding. All keys will do when there are none. */
   readonly keys?: readonly string[];
+  /** Called for each leaf, in order, with the nodes of the tree that it completes: itself first. */
+  readonly onLeaf?: (event: StoredEvent, nodes: readonly TreeNode[]) => void;
 }
 
 const noHash = '0'.repeat(64);
@@ -223,9 +225,10 @@ export class LogAudit {
     this.#streams.setLast(row, revision, reading?.eventHash ?? noHash);
   }
 
-  #takeLeaf({ streamId }: StoredEvent, reading: EventReading | null): void {
-    if (streamId === checkpointStream) return;
-    this.#tree.append(reading?.leafHash ?? hash('sha256', '', 'buffer'));
+  #takeLeaf(stored: StoredEvent, reading: EventReading | null): void {
+    if (stored.streamId === checkpointStream) return;
+    const nodes = this.#tree.append(reading?.leafHash ?? hash('sha256', '', 'buffer'));
+    this.options.onLeaf?.(stored, nodes);
     this.#compare();
   }
 
@@ -257,7 +260,7 @@ export class LogAudit {
   }
 }
 
-function findingAt({ streamId, revision, position }: StoredEvent, differs: string): Finding {
+export function findingAt({ streamId, revision, position }: StoredEvent, differs: string): Finding {
   return { stream: streamId, revision, position, differs };
 }
 

@@ -7,6 +7,7 @@ import type { LogSource } from './log-source.js';
 import { statuses } from './payment-rules.js';
 import { AuditStateFile, AuditStateUnusable, framesOf, type StateReader } from './state-file.js';
 import type { StoredEvent } from './stored-event.js';
+import type { StoredTree, TreeProgress } from './stored-tree.js';
 
 /** The events that tell one log from another: the first one, and the last two that were read. */
 interface Place {
@@ -31,6 +32,8 @@ interface Header {
   readonly findings: readonly Finding[];
   readonly findingsTotal: number;
   readonly log: LogProgress;
+  /** Absent in files of earlier releases; null when the stored tree was left out. */
+  readonly tree?: TreeProgress | null;
 }
 
 /** How numbers in the tables are to be read. */
@@ -60,6 +63,7 @@ export class Resume {
     file: string,
     private readonly terms: Terms,
     private readonly everyMs: number,
+    private readonly tree: StoredTree | null = null,
   ) {
     this.#state = new AuditStateFile(file);
   }
@@ -77,6 +81,7 @@ export class Resume {
       this.#checkTerms(header);
       await this.#checkLog(source, header.place);
       await audit.restore(header.log, reader);
+      if (header.tree) this.tree?.restore(header.tree);
       found = { findings: header.findings, total: header.findingsTotal };
     });
     return found;
@@ -109,6 +114,7 @@ export class Resume {
     const { event, before } = this.#last;
     const header: Header = {
       ...{ terms: this.terms, machine, findings, findingsTotal: total, log: audit.progress },
+      tree: this.tree?.progress ?? null,
       place: { first: this.#first, last: markOf(event), position: event.position, before },
     };
     await this.#state.save(partsOf(header, audit));

@@ -1,7 +1,9 @@
 /** `pis audit verify`: one reading of the whole log, and its report. */
+import type pg from 'pg';
 import { type Finding, type KnownCheckpoint, LogAudit } from './log-audit.js';
 import type { LogSource } from './log-source.js';
 import { type Found, Resume } from './resume.js';
+import { StoredTree } from './stored-tree.js';
 
 export interface VerifyOptions {
   readonly source: LogSource;
@@ -11,6 +13,8 @@ export interface VerifyOptions {
   readonly signed?: (revision: number) => AsyncIterable<KnownCheckpoint>;
   /** Verifier keys: a checkpoint of the log that another key signed is a finding. */
   readonly keys?: readonly string[];
+  /** The database with the stored tree, which is compared, too. */
+  readonly treeIn?: pg.Pool;
   /** Called after each page with the events read so far. */
   readonly onPage?: (eventsRead: number) => void;
   readonly signal?: AbortSignal;
@@ -35,6 +39,8 @@ export interface VerifyReport {
   /** Base64, of the whole log. */
   readonly rootHash: string;
   readonly checkpointsCompared: number;
+  /** Leaves of the stored tree; null when it was left out. */
+  readonly leavesCompared: number | null;
   /** Of the checkpoints in the log: compare them with those that you know. */
   readonly verifierKeys: readonly string[];
   /** The first findingsMax of them. */
@@ -51,19 +57,21 @@ export const findingsMax = 1_000;
  * @throws AuditStateUnusable when the audit cannot go on from the file of its state; nothing has begun
  */
 export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
-  const { source, kept = [], keys = [], state } = options;
+  const { source, kept = [], keys = [], treeIn, state } = options;
   const { hasContiguousPositions } = source;
   const found: { findings: Finding[]; total: number } = { findings: [], total: 0 };
+  const onFinding = (finding: Finding) => {
+    found.total += 1;
+    if (found.findings.length < findingsMax) found.findings.push(finding);
+  };
+  const tree = treeIn === undefined ? null : await StoredTree.open(treeIn, onFinding);
   const audit = new LogAudit({
-    ...{ keys, hasContiguousPositions },
-    onFinding: (finding) => {
-      found.total += 1;
-      if (found.findings.length < findingsMax) found.findings.push(finding);
-    },
+    ...{ keys, hasContiguousPositions, onFinding },
+    onLeaf: (event, nodes) => tree?.take(event, nodes),
   });
   const terms = { kept, keys, hasContiguousPositions };
   const resume =
-    state === undefined ? null : new Resume(state.file, terms, state.everyMs ?? saveEveryMs);
+    state === undefined ? null : new Resume(state.file, terms, state.everyMs ?? saveEveryMs, tree);
   const before = (await resume?.load(source, audit)) ?? null;
   if (before === null) kept.forEach((checkpoint) => audit.expect(checkpoint));
   else {
@@ -74,11 +82,12 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
   const eventsReadBefore = audit.eventsRead;
   const startedMs = performance.now();
   try {
-    await readAll(options, { audit, resume, found });
+    await readAll(options, { audit, tree, resume, found });
   } finally {
     await resume?.save(audit, found);
   }
   audit.end(source.lastPosition());
+  tree?.end(audit.treeSize);
   const seconds = (performance.now() - startedMs) / 1_000;
   return {
     ok: found.total === 0,
@@ -88,6 +97,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
     treeSize: audit.treeSize,
     rootHash: audit.rootHash,
     checkpointsCompared: audit.checkpointsCompared,
+    leavesCompared: tree?.progress.compared ?? null,
     verifierKeys: audit.verifierKeys,
     findings: found.findings,
     findingsTotal: found.total,
@@ -96,6 +106,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
 
 interface Run {
   readonly audit: LogAudit;
+  readonly tree: StoredTree | null;
   readonly resume: Resume | null;
   readonly found: Found;
 }
@@ -103,7 +114,7 @@ interface Run {
 /** The log from where the audit is. Stops between two pages only: a page is taken as a whole. */
 async function readAll(
   { source, signed, onPage, signal }: VerifyOptions,
-  { audit, resume, found }: Run,
+  { audit, tree, resume, found }: Run,
 ): Promise<void> {
   const checkpoints = signed?.(audit.nextSigned)[Symbol.asyncIterator]();
   const ahead = checkpoints === undefined ? null : new Ahead(checkpoints);
@@ -113,6 +124,7 @@ async function readAll(
     for (const checkpoint of (await ahead?.upTo(audit.treeSize + page.length)) ?? [])
       audit.expect(checkpoint);
     for (const event of page) audit.take(event);
+    await tree?.compare();
     resume?.took(page, audit);
     await resume?.saveWhenDue(audit, found);
     onPage?.(audit.eventsRead);
