@@ -3,7 +3,8 @@
  * Idempotency-Key, and the first event is appended only if the stream does not exist. A second request
  * compares itself with that event: it is a replay or a conflict, whatever has happened to the referenced
  * records since. There is no table, no lock and no expiry. The payment's own stream is read only when the
- * append conflicts, or when the request would be refused otherwise.
+ * append conflicts, or when the request would be refused or fail otherwise. What is compared is stored in the
+ * clear, so a request can be repeated while nobody's personal data can be read.
  */
 import type { RailSelection } from '@pis/bank-rails';
 import {
@@ -20,16 +21,17 @@ import {
   organization as organizations,
   type Originator,
   originator as originators,
-  type Payment,
   payment as payments,
   type PaymentDetails,
-  type PaymentState,
+  type PaymentEvent,
   type Refusal,
+  streamIdOf,
 } from '@pis/domain';
 import {
   type CommandContext,
+  domainEventOf,
   type EventStore,
-  type Loaded,
+  type RecordedEvent,
   repository,
   StoreUnavailable,
   WrongExpectedRevision,
@@ -52,6 +54,10 @@ export interface CreatedPayment {
   readonly paymentId: string;
   /** Whether an earlier request with the same key created it. */
   readonly replayed: boolean;
+}
+
+interface NewPayment extends Pick<Drafted, 'paymentId' | 'idempotencyKey' | 'at'> {
+  readonly request: PaymentCreateRequest;
 }
 
 /** Another request with this Idempotency-Key created a payment. Only names of fields, never a value. */
@@ -109,28 +115,62 @@ export class PaymentCreation {
     context: CommandContext,
   ): Promise<CreatedPayment | PaymentCreationRefusal> {
     const paymentId = paymentIdOf(organizationId, key);
-    const parties = await this.referenced(organizationId, request);
-    if ('refused' in parties) return this.unlessUsed(paymentId, organizationId, request, parties);
     const at = now();
-    const nothing = this.payments.fold([]);
+    let refused: ReferenceRefusal;
     try {
-      const rail = await this.railOf(request, parties, at);
-      const data = detailsOf({ paymentId, idempotencyKey: key, request, at }, parties, rail);
-      const command = { type: 'QueuePayment', at, data } as const;
-      const queued = await this.payments.record(paymentId, nothing, [command], context);
-      // Everything that the domain refuses was checked above: a refusal is a fault of ours.
-      if ('refused' in queued) throw new Error(`a valid payment was refused: ${queued.refused}`);
-      const { state, revision, lastEvent } = queued;
-      if (state !== null) noteCreated(this.store, { owner: 'payment', state, revision, lastEvent });
-      this.ownWrites.note('payments', organizationId, queued.position);
-      return { paymentId, replayed: false };
+      const drafted = { paymentId, idempotencyKey: key, request, at };
+      const created = await this.createNew(organizationId, drafted, context);
+      if (!('refused' in created)) return created;
+      refused = created;
+    } catch (error) {
+      const used = await this.firstEventOf(paymentId).catch(() => null);
+      const isConflict = error instanceof WrongExpectedRevision;
+      // Of this time is what this request may have appended itself, without getting an answer.
+      if (used !== null && (isConflict || used.metadata.at !== at))
+        return this.replay(organizationId, used, request);
+      if (isConflict)
+        throw new StoreUnavailable('the existing payment cannot be read yet', { cause: error });
+      throw error;
+    }
+    const used = await this.firstEventOf(paymentId);
+    return used === null ? refused : this.replay(organizationId, used, request);
+  }
+
+  /** @throws WrongExpectedRevision when the key was used */
+  private async createNew(
+    organizationId: string,
+    drafted: NewPayment,
+    context: CommandContext,
+  ): Promise<CreatedPayment | ReferenceRefusal> {
+    const parties = await this.referenced(organizationId, drafted.request);
+    if ('refused' in parties) return parties;
+    try {
+      return await this.record(drafted, parties, context);
     } catch (error) {
       // Erased since it was read: nothing can be sealed for it any more.
-      if (error instanceof KeyDestroyed)
-        return this.unlessUsed(paymentId, organizationId, request, erasedRefusal(error, parties));
-      if (!(error instanceof WrongExpectedRevision)) throw error;
+      if (error instanceof KeyDestroyed) return erasedRefusal(error, parties);
+      throw error;
     }
-    return this.replay(organizationId, await this.payments.load(paymentId), request);
+  }
+
+  private async record(
+    drafted: NewPayment,
+    parties: Referenced,
+    context: CommandContext,
+  ): Promise<CreatedPayment> {
+    const { organizationId } = parties.organization;
+    const { paymentId, request, at } = drafted;
+    const rail = await this.railOf(request, parties, at);
+    const data = detailsOf(drafted, parties, rail);
+    const command = { type: 'QueuePayment', at, data } as const;
+    const nothing = this.payments.fold([]);
+    const queued = await this.payments.record(paymentId, nothing, [command], context);
+    // Everything that the domain refuses was checked above: a refusal is a fault of ours.
+    if ('refused' in queued) throw new Error(`a valid payment was refused: ${queued.refused}`);
+    const { state, revision, lastEvent } = queued;
+    if (state !== null) noteCreated(this.store, { owner: 'payment', state, revision, lastEvent });
+    this.ownWrites.note('payments', organizationId, queued.position);
+    return { paymentId, replayed: false };
   }
 
   /** The rail that the payment would take now. Records nothing. @throws StoreUnavailable */
@@ -160,25 +200,21 @@ export class PaymentCreation {
     return this.railChoice.select(transfer, organization);
   }
 
-  /** A used key takes precedence, whatever happened to the records since. */
-  private async unlessUsed(
-    paymentId: string,
-    organizationId: string,
-    request: PaymentCreateRequest,
-    refusal: ReferenceRefusal,
-  ): Promise<CreatedPayment | PaymentCreationRefusal> {
-    const used = await this.payments.load(paymentId);
-    return used.revision === 'noStream' ? refusal : this.replay(organizationId, used, request);
+  /** Null while the key is free. A used one takes precedence, whatever happened to the records since. */
+  private async firstEventOf(paymentId: string): Promise<RecordedEvent | null> {
+    const first = { from: 0, maxCount: 1, leaveSealed: true };
+    const [event = null] = await this.store.readStream(streamIdOf('payment', paymentId), first);
+    return event;
   }
 
   /** The next list must show the payment: the answer to the first request may have been lost. */
   private replay(
     organizationId: string,
-    { state, lastEvent }: Loaded<PaymentState>,
+    first: RecordedEvent,
     request: PaymentCreateRequest,
   ): CreatedPayment | IdempotencyKeyReused {
-    this.ownWrites.note('payments', organizationId, lastEvent?.position ?? null);
-    return replayOf(state, request);
+    this.ownWrites.note('payments', organizationId, first.position);
+    return replayOf(detailsIn(first), request);
   }
 
   /**
@@ -211,7 +247,7 @@ export class PaymentCreation {
 }
 
 function detailsOf(
-  created: Pick<Drafted, 'paymentId' | 'idempotencyKey' | 'request' | 'at'>,
+  created: NewPayment,
   { organization, originator, contact }: Referenced,
   { paymentRail, decision }: RailSelection,
 ): PaymentDetails {
@@ -231,11 +267,18 @@ function erasedRefusal(
   return { refused: isOriginator ? 'ORIGINATOR_NOT_FOUND' : 'CONTACT_NOT_FOUND' };
 }
 
+/** Only what is stored in the clear is used of it. @throws UnreadableEvent */
+function detailsIn({ unopened: _sealed, ...first }: RecordedEvent): PaymentDetails {
+  const { type, data } = domainEventOf<PaymentEvent>(payments, first);
+  if (type !== 'PaymentQueued' && type !== 'PaymentAwaitingConfirmation')
+    throw new Error(`the first event of a payment cannot be ${type}`);
+  return data;
+}
+
 function replayOf(
-  original: PaymentState,
+  original: PaymentDetails,
   request: PaymentCreateRequest,
 ): CreatedPayment | IdempotencyKeyReused {
-  if (original === null) throw new StoreUnavailable('the existing payment cannot be read yet');
   const { paymentId } = original;
   const first = requestOf(original);
   const differingFields = recognizedPaymentFields.filter(
@@ -247,7 +290,7 @@ function replayOf(
 }
 
 /** The recognized fields of the original request. */
-function requestOf(payment: Payment): Readonly<Record<keyof PaymentCreateRequest, unknown>> {
+function requestOf(payment: PaymentDetails): Readonly<Record<keyof PaymentCreateRequest, unknown>> {
   return {
     originatorId: payment.originatorId,
     contactId: payment.contactId,
