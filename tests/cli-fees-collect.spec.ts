@@ -45,11 +45,8 @@ interface Collected {
 }
 /** The month in which a payment of now is completed; the same for the whole test unless it runs over its end. */
 const month = monthAt('America/New_York', new Date());
-const collect = () =>
-  pisJson<Collected>(
-    ['fees', 'collect', '--year', String(month.year), '--month', String(month.month)],
-    environment,
-  );
+const ofMonth = ['fees', 'collect', '--year', String(month.year), '--month', String(month.month)];
+const collect = () => pisJson<Collected>(ofMonth, environment);
 
 it('collects the fees of each originator once, beside the job', async () => {
   const api = new Api(String(running.ready['apiUrl']), String(running.ready['apiKey']));
@@ -73,6 +70,10 @@ it('collects the fees of each originator once, beside the job', async () => {
   const again = await Promise.all([collect(), collect()]);
   for (const { data } of again)
     expect(data.map(({ collectionId }) => collectionId)).toEqual([first.data[0]?.collectionId]);
+  const { stdout } = await pis(ofMonth, environment);
+  const [period] = (await collect()).data;
+  const lines = Object.entries(period ?? {}).map(([name, value]) => `${name}: ${value}\n`);
+  expect(stdout).toBe(lines.join(''));
 });
 
 it('sets and shows the settlement account, masked', async () => {

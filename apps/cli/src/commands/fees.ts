@@ -15,7 +15,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type Context, readConfig, withContext } from '../context.js';
 import { readJson } from '../json-file.js';
 import { act, type ActionOptions, idGiven, recordedCommand } from '../operator-action.js';
-import { CommandFailed, type OutputOptions, print, withJson } from '../output.js';
+import { CommandFailed, type OutputOptions, print, printList, withJson } from '../output.js';
 import { granted } from '../refusals.js';
 import { listPeriods, listUnrecorded } from './fee-lists.js';
 
@@ -99,7 +99,8 @@ async function collectFees(options: CollectOptions): Promise<void> {
   const collected = await act(options, action, (context) =>
     collect(context, { year, month }, organizationId),
   );
-  print(collected, options);
+  if (options.json === true) print(collected, options);
+  else printList(collected.data, options);
 }
 
 async function collect(context: Context, month: Month, organizationId: string | null) {
