@@ -43,7 +43,7 @@ export class ClaimedPayments {
     if (row?.stage === 'submitted' || row?.stage === 'in_flight') {
       // The row knows more than the stream, which was restored from a backup.
       if (row.stage === 'in_flight')
-        await pending.postponeOverdue(state.paymentId, Math.max(0, outcome.overdueInMs(state)));
+        await pending.setOverdue(state.paymentId, outcome.overdueInMs(state));
       if (due !== undefined) await outcome.ask(current, cause);
       return;
     }
@@ -118,7 +118,8 @@ export class ClaimedPayments {
     const { paymentId, connection } = transfer;
     logger.warn({ paymentId, connection }, why);
     await pending.wait(transfer, retryBackoff);
-    await pending.postponeOverdue(paymentId, Math.max(0, outcome.overdueInMs(state)));
+    // The bank may have begun to hold it meanwhile: an earlier submission.
+    await pending.setOverdue(paymentId, outcome.overdueInMs(state), ['queued', 'claimed']);
   }
 
   /** The row exists: whatever fails, the payment is handled again, and its message is done. */

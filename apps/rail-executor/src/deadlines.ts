@@ -114,10 +114,10 @@ export class Deadlines {
       const isUnanswered = stage === 'claimed' || stage === 'queued';
       if (isUnanswered) {
         await withinLimit(this.lastSubmission(transfer));
-        // Settled by now, or accepted by a bank that names no time for it.
-        if ((await pending.find(paymentId))?.hasDeadline !== true) return;
         sentAtMs = (await this.sentAt([reference])).get(reference) ?? 0;
       }
+      // Settled by now, or the bank has it and names no time for it. Its stream does not say that.
+      if ((await pending.find(paymentId))?.hasDeadline !== true) return;
       const choose = (payment: Payment) => this.missed(payment, sentAtMs);
       const { state } = await payments.apply(paymentId, {}, choose);
       switch (state.status) {

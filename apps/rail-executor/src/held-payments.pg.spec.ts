@@ -1,6 +1,9 @@
 /** Payments that the bank has and names no time for: it is asked daily, and not forever. */
-import { BankUnavailable } from '@pis/bank-rails';
+import { type BankConnection, BankUnavailable, firstConnectionName } from '@pis/bank-rails';
+import { pauseConnections } from '@pis/bank-rails/connections';
+import type pg from 'pg';
 import { inquiryBackoff } from './transfer-outcome.js';
+import { reporting } from './testing/reporting.js';
 import { openWorld, type World } from './testing/world.js';
 
 let world: World;
@@ -103,3 +106,57 @@ it.each(['PROCESSING', 'FAILED_IN_FLIGHT'] as const)(
     expect(await world.pending(paymentId)).not.toBeNull();
   },
 );
+
+describe('a payment that the bank begins to hold', () => {
+  /** A claimed payment that is overdue, and an executor that records that the bank holds it. */
+  async function overdue(bank: BankConnection = world.bank) {
+    const { paymentId, value, delivery } = await world.queue('0401');
+    await world.executor({ bank }).handle(value, delivery);
+    const { railReference } = await world.payment(paymentId);
+    const reports = reporting(world.bank, [{ type: 'held', reference: railReference ?? '' }]);
+    await world.timePasses(paymentId);
+    return { paymentId, reports, other: world.executor({ bank: reports }) };
+  }
+  const stateOf = async (paymentId: string) => {
+    const { rows } = await world.pool.query<{ stage: string; overdue_at: Date | null }>(
+      'SELECT stage, overdue_at FROM rail_pending WHERE payment_id = $1',
+      [paymentId],
+    );
+    return { ...rows[0], status: (await world.payment(paymentId)).status };
+  };
+  const isHeld = { stage: 'submitted', overdue_at: null, status: 'PROCESSING' };
+
+  it.each(['is not in the feed any more', 'is still in the feed'])(
+    'while its deadline is looked at has none any more, when the report %s',
+    async (what) => {
+      const { paymentId, reports, other } = await overdue();
+      const feed = what.includes('still') ? reports : world.bank;
+      const bank: BankConnection = {
+        ...world.bank,
+        notifications: async (page) => {
+          await other.feedRound();
+          return feed.notifications(page);
+        },
+      };
+      await world.executor({ bank }).deadlineRound();
+      expect(await stateOf(paymentId)).toEqual(isHeld);
+    },
+  );
+
+  it('while its connection is found paused has no deadline any more', async () => {
+    const lost = { ...world.bank, submit: () => Promise.reject(new BankUnavailable('no answer')) };
+    const { paymentId, other } = await overdue(lost);
+    const connection = firstConnectionName;
+    await pauseConnections(world.pool, { connection, reason: 'test', isRestored: false });
+    const query = async (...args: unknown[]) => {
+      const [asked] = args as [{ name?: string }];
+      if (asked.name === 'rail-connections-read') await other.feedRound();
+      return (world.pool.query as (...all: unknown[]) => Promise<unknown>)(...args);
+    };
+    const pool = new Proxy(world.pool, {
+      get: (on, name) => (name === 'query' ? query : (Reflect.get(on, name) as unknown)),
+    }) as pg.Pool;
+    await world.executor({ pool }).sweepRound();
+    expect(await stateOf(paymentId)).toEqual(isHeld);
+  });
+});

@@ -28,6 +28,7 @@ import {
   type PendingTransfer,
   type Row,
   sealSql,
+  type Stage,
 } from './pending-statements.js';
 
 export type { Backoff, Transfer } from './pending-batches.js';
@@ -179,12 +180,25 @@ export class PendingTransfers {
     this.changed();
   }
 
-  /** Check again after this time whether it is overdue. */
+  /** Check again after this time whether it is overdue, unless its deadline has gone meanwhile: the bank holds it. */
   async postponeOverdue(paymentId: string, inMs: number): Promise<void> {
     await this.pool.query(
       `UPDATE rail_pending SET overdue_at = now() + $2::float8 * interval '1 millisecond'
-        WHERE payment_id = $1`,
+        WHERE payment_id = $1 AND overdue_at IS NOT NULL`,
       [paymentId, inMs],
+    );
+  }
+
+  /** It is overdue after this time, whether it had a deadline or not. Only in these stages, if they are given. */
+  async setOverdue(
+    paymentId: string,
+    inMs: number,
+    stages: readonly Stage[] | null = null,
+  ): Promise<void> {
+    await this.pool.query(
+      `UPDATE rail_pending SET overdue_at = now() + $2::float8 * interval '1 millisecond'
+        WHERE payment_id = $1 AND ($3::text[] IS NULL OR stage = ANY ($3))`,
+      [paymentId, Math.max(0, inMs), stages],
     );
   }
 

@@ -91,7 +91,7 @@ export class TransferOutcome {
     const { paymentId, status } = current.state;
     if (await this.hasForgotten(current)) {
       if (status === 'FAILED_IN_FLIGHT') return this.end(current);
-      await pending.postponeOverdue(paymentId, 0);
+      await pending.setOverdue(paymentId, 0);
     }
     const transfer = transferOf(current.state, this.options.banks);
     const { reference } = transfer;
@@ -137,8 +137,7 @@ export class TransferOutcome {
   private async leaveInDoubt(current: LoadedTransfer): Promise<void> {
     const { paymentId, status } = current.state;
     if (status === 'PROCESSING') {
-      const inMs = Math.max(0, this.overdueInMs(current.state));
-      await this.options.pending.postponeOverdue(paymentId, inMs);
+      await this.options.pending.setOverdue(paymentId, this.overdueInMs(current.state));
     }
     return this.askAgain(current);
   }
