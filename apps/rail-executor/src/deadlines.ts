@@ -37,6 +37,8 @@ const batchMax = 100;
 const retryAfterMs = 5_000;
 /** How long the bank may take to show its feed and to take a last submission. Deadlines do not wait longer. */
 const bankLimitMs = 3_000;
+/** A timer of bankLimitMs that takes so long shows that the process was frozen. */
+const frozenFromMs = 2 * bankLimitMs;
 /** How long after its submission a payment may wait in a queue of ours. The sandbox's normal time is shorter. */
 const queuedMaxMs = 30_000;
 /** A payment that waits in a queue of ours is checked again after this. */
@@ -191,10 +193,22 @@ function afterMs(error: unknown): number {
   return error instanceof TransferMissing ? postponeMaxMs : retryAfterMs;
 }
 
-/** Undefined when it takes longer than bankLimitMs. It then continues in the background. */
+/**
+ * Undefined when it takes longer than bankLimitMs. It then continues in the background. The time begins once more if the
+ * process was frozen during it: no answer could be read.
+ */
 async function withinLimit<Result>(work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), bankLimitMs);
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (isSecond: boolean) => {
+    const beganMs = performance.now();
+    timer = setTimeout(() => {
+      const isFrozen = performance.now() - beganMs > frozenFromMs;
+      if (isFrozen && !isSecond) wait(true);
+      else late.resolve(undefined);
+    }, bankLimitMs);
+  };
+  wait(false);
   try {
     return await Promise.race([work, late.promise]);
   } finally {
