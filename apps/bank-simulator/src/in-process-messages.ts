@@ -10,6 +10,7 @@ export function inProcessMessages(desk: MessageDesk): MessageTransport {
       return desk.answer(xml);
     },
     inbox: ({ after, max }) => desk.inbox({ after, max: Math.min(max, inboxPageMax) }),
+    ping: () => Promise.resolve(),
     onMessage: (listener) => desk.onMessage(listener),
     close: () => Promise.resolve(),
   };

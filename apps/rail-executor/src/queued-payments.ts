@@ -148,8 +148,8 @@ export class QueuedPayments {
 
   /**
    * A rail that is closed gets the payment when it opens: its time counts from then. Nothing is claimed for a bank
-   * that is known to be away: payments that it cannot take would end as FAILED_IN_FLIGHT. An inquiry shows whether it
-   * is back. Nor is anything claimed for a connection that is paused. What must be over at the bank before, such as a
+   * that is known to be away: payments that it cannot take would end as FAILED_IN_FLIGHT. It is asked whether it is
+   * back. Nor is anything claimed for a connection that is paused. What must be over at the bank before, such as a
    * prenote, is waited for.
    * @throws BankUnavailable, NoBank
    */
@@ -208,9 +208,9 @@ export class QueuedPayments {
     return { initialMs: inMs, maxMs: inMs, isExact: true };
   }
 
-  private async checkBank({ connection }: Bank, { reference }: Transfer): Promise<void> {
+  private async checkBank({ circuit }: Bank, { reference }: Transfer): Promise<void> {
     try {
-      await connection.inquire(reference);
+      await circuit.check(reference);
     } catch (error) {
       if (!(error instanceof BankRefused)) throw error;
     }

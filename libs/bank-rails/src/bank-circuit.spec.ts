@@ -8,7 +8,7 @@ import {
 } from './bank-connection.js';
 
 /** A bank of which only `inquire` is used, a clock set by hand, and the circuit between them. */
-function circuitOver() {
+function circuitOver(changes: Partial<BankConnection> = {}) {
   const asked: string[] = [];
   const world = { answer: (): Promise<unknown> => Promise.resolve(), nowMs: 0, asked };
   const unused = () => Promise.reject(new Error('not used here'));
@@ -24,6 +24,7 @@ function circuitOver() {
     },
     onNotification: () => () => undefined,
     close: () => Promise.resolve(),
+    ...changes,
   };
   const options = { failuresMax: 3, pauseInitialMs: 100, pauseMaxMs: 400 };
   const circuit = new BankCircuit(connection, { ...options, clock: () => world.nowMs });
@@ -93,5 +94,36 @@ describe('the circuit around a connection', () => {
     held.resolve();
     await early;
     expect(circuit.probeInMs()).toBe(100);
+  });
+});
+
+describe('whether the bank is there', () => {
+  it('is asked by an inquiry, where the bank answers each of them', async () => {
+    const { world, circuit } = circuitOver();
+    await circuit.check('a');
+    world.answer = away;
+    await expect(circuit.check('b')).rejects.toBeInstanceOf(BankUnavailable);
+    expect(world.asked).toEqual(['a', 'b']);
+  });
+
+  it('is asked by a ping, and the first transfer that fails after one opens the circuit again', async () => {
+    let ping: () => Promise<void> = () => Promise.resolve();
+    const { world, circuit, ask } = circuitOver({ ping: () => ping() });
+    world.answer = away;
+    for (const reference of ['a', 'b', 'c']) await ask(reference);
+    world.nowMs += circuit.probeInMs();
+    await circuit.check('d');
+    expect(circuit.state()).toBe('closed');
+    await ask('d');
+    expect(circuit.state()).toBe('open');
+    expect(circuit.probeInMs()).toBe(200);
+    expect(world.asked).toEqual(['a', 'b', 'c', 'd']);
+    world.nowMs += 200;
+    ping = away;
+    await expect(circuit.check('e')).rejects.toBeInstanceOf(BankUnavailable);
+    world.nowMs += 400;
+    ping = () => Promise.reject(new BankAnswerUnclear('<html>'));
+    await circuit.check('e');
+    expect(circuit.state()).toBe('closed');
   });
 });

@@ -24,7 +24,7 @@ export class BankCircuit {
   private probing = false;
 
   constructor(
-    connection: BankConnection,
+    private readonly connection: BankConnection,
     private readonly options: BankCircuitOptions = {},
   ) {
     this.bank = {
@@ -46,7 +46,35 @@ export class BankCircuit {
     return this.closedAgainAt === null ? 0 : Math.max(0, this.closedAgainAt - this.now());
   }
 
-  private async through<Result>(reference: string, ask: () => Promise<Result>): Promise<Result> {
+  /**
+   * Whether the bank is there.
+   * @param reference of the transfer that waits for it
+   * @throws BankUnavailable, BankRefused
+   */
+  async check(reference: string): Promise<void> {
+    const { connection } = this;
+    if (connection.ping === undefined) {
+      await this.bank.inquire(reference);
+      return;
+    }
+    try {
+      // A bank that shows signs of life and takes no transfer opens the circuit again with the first one.
+      await this.through(
+        reference,
+        async () => connection.ping?.(),
+        () => this.close(),
+      );
+    } catch (error) {
+      // What cannot be read is a sign of life, too.
+      if (!(error instanceof BankAnswerUnclear)) throw error;
+    }
+  }
+
+  private async through<Result>(
+    reference: string,
+    ask: () => Promise<Result>,
+    answered: () => void = () => this.answered(),
+  ): Promise<Result> {
     const state = this.state();
     if (state === 'open')
       throw new BankUnavailable('the bank is unavailable and is tried again later');
@@ -54,7 +82,7 @@ export class BankCircuit {
     if (isProbe) this.probing = true;
     try {
       const result = await ask();
-      this.answered();
+      answered();
       return result;
     } catch (error) {
       if (isAway(error)) this.unanswered(reference, isProbe);
@@ -68,6 +96,10 @@ export class BankCircuit {
   private answered(): void {
     this.failed.clear();
     this.probesFailed = 0;
+    this.close();
+  }
+
+  private close(): void {
     this.closedAgainAt = null;
   }
 

@@ -248,6 +248,11 @@ export interface BankConnection extends Bank {
    */
   onNotification?(listener: () => void): () => void;
   /**
+   * A sign of life of the bank. Absent where an inquiry about any reference is one: some connections know by themselves that
+   * they have sent nothing under it. @throws BankUnavailable, BankRefused
+   */
+  ping?(): Promise<void>;
+  /**
    * Which of these transfers are in a queue of the connection itself: not sent yet, or the bank's answer not
    * read yet. The bank is not late with them. Absent where nothing waits.
    */

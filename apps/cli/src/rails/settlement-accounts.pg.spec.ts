@@ -70,6 +70,7 @@ const noFiles: FileTransport = {
 const noAnswers: MessageTransport = {
   send: () => Promise.reject(new BankUnavailable('the answer is lost')),
   inbox: () => Promise.resolve({ messages: [], cursor: '' }),
+  ping: () => Promise.resolve(),
   onMessage: () => () => undefined,
   close: () => Promise.resolve(),
 };

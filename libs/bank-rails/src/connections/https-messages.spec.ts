@@ -187,6 +187,24 @@ describe('the inbox', () => {
     await expect(open().inbox({ after: '', max: 1 })).rejects.toThrow(BankAnswerUnclear);
   });
 
+  it('is looked at behind what was read when the bank is to show a sign of life', async () => {
+    const transport = open();
+    const page = (count: number) => JSON.stringify(twoMessages(count));
+    answering(200, page(1), 'application/json');
+    await transport.ping();
+    answering(200, page(2), 'application/json');
+    await transport.inbox({ after: '', max: 2 });
+    answering(200, page(0), 'application/json');
+    await transport.ping();
+    expect(received.map(({ path }) => path.split('?')[1])).toEqual([
+      'after=&max=1',
+      'after=&max=2',
+      'after=2&max=1',
+    ]);
+    answering(503);
+    await expect(transport.ping()).rejects.toBeInstanceOf(BankUnavailable);
+  });
+
   it('is looked at while somebody listens, who is called back', async () => {
     answering(200, JSON.stringify(twoMessages(1)), 'application/json');
     const transport = open();

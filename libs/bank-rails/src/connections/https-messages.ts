@@ -85,7 +85,7 @@ class HttpsMessages implements MessageTransport {
     this.agent = agentWith(options.connectionsMax ?? connectionsDefaultMax);
     this.inboxAgent = agentWith(inboxConnectionsMax);
     this.poller = new Poller(options.pollMs, async () => {
-      const { messages } = await this.page(this.readTo, 1);
+      const { messages } = await this.next();
       return messages.map(({ sequence }) => sequence);
     });
   }
@@ -112,6 +112,10 @@ class HttpsMessages implements MessageTransport {
     return page;
   }
 
+  async ping(): Promise<void> {
+    await this.next();
+  }
+
   onMessage(listener: () => void): () => void {
     return this.poller.listen(listener);
   }
@@ -120,6 +124,11 @@ class HttpsMessages implements MessageTransport {
     this.poller.stop();
     // Not close(): it would wait for answers, which are requested again after a restart.
     await Promise.all([this.agent.destroy(), this.inboxAgent.destroy()]);
+  }
+
+  /** What nobody has read yet, at most one message. */
+  private next() {
+    return this.page(this.readTo, 1);
   }
 
   private async page(after: string, max: number) {

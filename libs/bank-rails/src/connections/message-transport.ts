@@ -25,6 +25,8 @@ export interface MessageTransport {
   send(message: { readonly id: string; readonly xml: Uint8Array }): Promise<Uint8Array | null>;
   /** The bank's messages for us, in one order that never changes behind a cursor. `after` is '' at first. */
   inbox(page: { readonly after: string; readonly max: number }): Promise<BankMessagePage>;
+  /** A sign of life of the bank. */
+  ping(): Promise<void>;
   /** Calls back when there may be a new message: a hint that may be missing or wrong. */
   onMessage(listener: () => void): () => void;
   close(): Promise<void>;

@@ -107,6 +107,7 @@ export function isoBank(options: IsoBankOptions): BankConnection {
     void: (reference) => bank.void(reference),
     notifications: (page) => bank.feed.notifications(page),
     onNotification: (listener) => options.transport.onMessage(listener),
+    ping: () => options.transport.ping(),
     queued: (references) => Promise.resolve(bank.queued(references)),
     recordOf: async (reference) => recordIn(await bank.transfers.find(reference)),
     isSame: (instruction) => bank.isSame(instruction),

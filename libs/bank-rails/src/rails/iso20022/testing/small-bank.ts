@@ -63,6 +63,10 @@ export class SmallBank implements MessageTransport {
     return Promise.resolve(null);
   }
 
+  ping(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async inbox({ after, max }: { after: string; max: number }): Promise<BankMessagePage> {
     // As over a network: a reader that polls lets others work.
     await new Promise<void>((resolve) => setImmediate(resolve));
