@@ -62,6 +62,12 @@ export class QueuedPayments {
     const { pending, review, directory, keyring, logger } = this.options;
     await this.options.clocks.pass();
     const transfer = this.transferOf(current.state);
+    // First: what follows is asked again when it is over, and nothing is sent before.
+    const reviewInMs = this.reviewInMs(current.state);
+    if (reviewInMs > 0) {
+      await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs, isExact: true });
+      return;
+    }
     const before = await recordBefore(current, transfer, this.options.banks);
     if (before !== null) {
       await this.options.banks.requireRecords();
@@ -85,11 +91,6 @@ export class QueuedPayments {
     const instruction = await instructionUnlessErased(current, transfer.reference, keyring);
     if (typeof instruction === 'string')
       return this.end(current, erasedFailure(instruction), cause);
-    const reviewInMs = this.reviewInMs(current.state);
-    if (reviewInMs > 0) {
-      await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs, isExact: true });
-      return;
-    }
     const rejection = await rejectionBeforeRail(instruction, state, directory);
     if (rejection !== null) return this.end(current, failureBy(rejection), cause);
     const result = await review.of(instruction, current.owner);

@@ -4,6 +4,7 @@ import { NonRetryable } from '@pis/messaging';
 import { until } from '@pis/local-servers/testing';
 import {
   contactNumbersEnding,
+  keyring,
   openWorld,
   originatorNumbers,
   type QueuedMessage,
@@ -65,6 +66,31 @@ describe('a message about a queued payment', () => {
     await settle(world.executor());
     await handle(world.executor(), message);
     expect(await world.history(message.paymentId)).toEqual(returned);
+  });
+
+  it('opens no account before the simulated review of the payment is over', async () => {
+    const hourMs = 3_600_000;
+    const opened: string[] = [];
+    const open: typeof keyring.open = (text, owner, place) => {
+      opened.push(owner);
+      return keyring.open(text, owner, place);
+    };
+    let passedMs = 0;
+    const executor = world.executor({
+      config: { ...world.config, PIS_SANDBOX_RAIL_DELAY_MS: hourMs },
+      keyring: { ...keyring, open },
+      clock: () => Date.now() + passedMs,
+    });
+    const message = await world.queue('4321');
+    await handle(executor, message);
+    expect(opened).toEqual([]);
+    expect(await world.history(message.paymentId)).toEqual(['Queued']);
+    expect(await world.pending(message.paymentId)).toMatchObject({ stage: 'queued' });
+    passedMs = hourMs;
+    await world.timePasses(message.paymentId);
+    await executor.sweepRound();
+    expect(opened).not.toEqual([]);
+    expect(await world.transfers(message.paymentId)).toHaveLength(1);
   });
 
   it('is traced to the events that it caused', async () => {
