@@ -14,12 +14,21 @@ const handle = (executor: RailExecutor, { value, delivery }: QueuedMessage) =>
   executor.handle(value, delivery);
 const holding: Review = { of: () => Promise.resolve({ outcome: 'hold', rule: 'test' }) };
 const silent = () => Promise.reject(new BankUnavailable('no answer'));
+const failing: Review = { of: silent };
 
 describe.each(transferOwners)('the transfer of a %s', (owner) => {
   beforeEach(async () => {
     world = await openWorld({ owner });
   });
   afterEach(() => world.close());
+
+  /** An executor that remembers the payment of the message: its review has failed. */
+  async function remembering(message: QueuedMessage) {
+    let review = failing;
+    const executor = world.executor({ review: { of: (...args) => review.of(...args) } });
+    await handle(executor, message);
+    return { executor, setReview: (next: Review) => (review = next) };
+  }
 
   /** Another executor claims it, and dies before the bank has it. */
   async function claimed(message: QueuedMessage): Promise<void> {
@@ -30,45 +39,40 @@ describe.each(transferOwners)('the transfer of a %s', (owner) => {
 
   it('is submitted by whoever gets the message again, also if it would hold the payment', async () => {
     const message = await world.queue('0001');
-    const executor = world.executor({ review: holding });
-    await handle(executor, message);
+    const { executor, setReview } = await remembering(message);
     await claimed(message);
+    setReview(holding);
     await handle(executor, message);
     expect(await world.transfers(message.paymentId)).toHaveLength(1);
   });
 
-  it('is submitted by whoever gets the message again, also if the review fails now', async () => {
+  it('is submitted by whoever gets the message again, also if the review fails again', async () => {
     const message = await world.queue('0001');
-    let review = holding;
-    const executor = world.executor({ review: { of: (...args) => review.of(...args) } });
-    await handle(executor, message);
+    const { executor } = await remembering(message);
     await claimed(message);
-    review = { of: () => Promise.reject(new BankUnavailable('the review has no answer')) };
     await handle(executor, message);
     expect(await world.transfers(message.paymentId)).toHaveLength(1);
   });
 
   it('is submitted by whoever gets the message again, also if the review would block it now', async () => {
     const message = await world.queue('0001');
-    let review = holding;
-    const executor = world.executor({ review: { of: (...args) => review.of(...args) } });
-    await handle(executor, message);
+    const { executor, setReview } = await remembering(message);
     await claimed(message);
     const block = { rules: ['test'], reasons: ['listed since'] };
-    review = { of: () => Promise.resolve({ outcome: 'blocked', block }) };
+    setReview({ of: () => Promise.resolve({ outcome: 'blocked', block }) });
     await handle(executor, message);
     expect(await world.transfers(message.paymentId)).toHaveLength(1);
   });
 
   it('leaves no row behind if another executor has ended it', async () => {
     const message = await world.queue('0001');
-    const executor = world.executor({ review: holding });
-    await handle(executor, message);
+    const { executor, setReview } = await remembering(message);
     const other = world.executor();
     await handle(other, message);
     await other.feedRound();
     expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Completed']);
     expect(await world.pending(message.paymentId)).toBeNull();
+    setReview(holding);
     await handle(executor, message);
     expect(await world.pending(message.paymentId)).toBeNull();
   });
@@ -82,7 +86,7 @@ describe.each(transferOwners)('the transfer of a %s', (owner) => {
       append: (...args) => log.append(...args),
       readStream: (...args) => log.readStream(...args),
     };
-    let review = holding;
+    let review = failing;
     const executor = world.executor({ store, review: { of: (...args) => review.of(...args) } });
     await handle(executor, message);
 

@@ -73,6 +73,10 @@ export class RecentTransfers {
     return known.loaded;
   }
 
+  forget(transferId: string): void {
+    this.transfers.delete(transferId);
+  }
+
   clear(): void {
     this.transfers.clear();
   }

@@ -255,6 +255,27 @@ describe('a transfer at the bank', () => {
     expect(store.counted()).toMatchObject({ appends: 2, reads: 0 });
   });
 
+  it('costs no event when it waits and nobody has moved it', async () => {
+    const [{ store, stream }] = processes(1) as [Process];
+    const paymentId = await created(store);
+    store.counted();
+    await stream.work(
+      paymentId,
+      () => true,
+      () => Promise.resolve(),
+    );
+    expect(store.counted()).toMatchObject({ appends: 0, events: 0 });
+  });
+
+  it('leaves its place to the next one while it waits', async () => {
+    const store = countingStore(sealedStore(memoryEventStore(), keyring));
+    const stream = new TransferStream(store, 'system:test', { rememberedMax: 4 });
+    for (const paymentId of [await queue(store), await queue(store)])
+      await remembered(stream, paymentId);
+    const next = await created(store);
+    expect((await remembered(stream, next))?.state.paymentId).toBe(next);
+  });
+
   it('does not push out transfers under way when it was just created', async () => {
     const store = countingStore(sealedStore(memoryEventStore(), keyring));
     let nowMs = 0;

@@ -128,28 +128,46 @@ export class TransferStream {
 
   /**
    * For work that does more than choose commands. It begins with the remembered state if `suits` allows that. A wait or a failure is
-   * no append, so it does not show that the state was stale: unless the work has moved the transfer, its status is read again. If
-   * that has changed, the work is done on what the store has. Again on conflict.
+   * no append, so it does not show that the state was stale: unless the work has moved the transfer, the store is asked for more
+   * of it. If its status has changed, the work is done on what the store has. Again on conflict.
    */
   work(
     transferId: string,
     suits: (remembered: LoadedTransfer) => boolean,
     work: (current: LoadedTransfer) => Promise<void>,
   ): Promise<void> {
+    const doneOn = async (current: LoadedTransfer) => {
+      await work(current);
+      this.forgetWaiting(current);
+    };
     return this.againOnConflict(transferId, async (tries) => {
       const known = tries === 1 ? this.recent.find(transferId) : null;
-      if (known === null || !suits(known)) return work(await this.load(transferId));
-      const failure = await work(known).then(
+      if (known === null || !suits(known)) return doneOn(await this.load(transferId));
+      const failure = await doneOn(known).then(
         () => null,
         (error: unknown) => ({ error }),
       );
       const isConflict = failure?.error instanceof WrongExpectedRevision;
-      if (!isConflict && !this.moved.has(known)) {
+      if (!isConflict && !this.moved.has(known) && (await this.hasMore(known))) {
         const current = await this.load(transferId);
-        if (current.state.status !== known.state.status) return work(current);
+        if (current.state.status !== known.state.status) return doneOn(current);
       }
       if (failure !== null) throw failure.error;
     });
+  }
+
+  /** Others may have many places until it goes on, and it is read again then. */
+  private forgetWaiting(current: LoadedTransfer): void {
+    const { status, paymentId } = current.state;
+    if (status === 'QUEUED' && !this.moved.has(current)) this.recent.forget(paymentId);
+  }
+
+  /** Whether the stream goes on after what is known of it. Costs no row when it does not. */
+  private async hasMore({ owner, state, revision }: LoadedTransfer): Promise<boolean> {
+    const from = revision === 'noStream' ? 0 : revision + 1;
+    const options = { from, maxCount: 1, leaveSealed: true };
+    const streamId = this.streams[owner].streamIdOf(state.paymentId);
+    return (await this.store.readStream(streamId, options)).length > 0;
   }
 
   /** For an attempt that does more than choose commands. See `againOnConflict` of the event store. */
