@@ -5,7 +5,7 @@
  */
 import type pg from 'pg';
 import type { AckEntry, AckFile } from './ack-file.js';
-import { isNeverSentSql } from './ach-by-hand.js';
+import { isGivenUpInPartSql, isNeverSentSql } from './ach-by-hand.js';
 import { type AchReport, unmatchedFile, unmatchedTrace } from './ach-feed.js';
 import { entriesByTrace, type KnownEntry } from './ach-known.js';
 import { bankRejection, fileRejection } from './ach-rejections.js';
@@ -98,10 +98,9 @@ async function applyDuplicate(
   file: KnownFile,
   ack: AckFile,
 ): Promise<readonly AchReport[]> {
+  const aboutFile: AchReport = { reference: unmatchedFile(ack.name), type: 'unreadable' };
   if (file.status === 'rejected')
-    return ack.entries.every(({ status }) => status === 'rejected')
-      ? []
-      : [{ reference: unmatchedFile(ack.name), type: 'unreadable' }];
+    return ack.entries.every(({ status }) => status === 'rejected') ? [] : [aboutFile];
   const settled = await believeRejections(client, file.id);
   const listed = await applyListed(client, bank, file, ack);
   const { rowCount } = await client.query(
@@ -109,7 +108,17 @@ async function applyDuplicate(
     [file.id],
   );
   if (rowCount === 0) await settleFile(client, file.id, 'acknowledged');
-  return [...settled, ...listed];
+  const about = (await isGivenUpInPart(client, file.id)) ? [aboutFile] : [];
+  return [...settled, ...listed, ...about];
+}
+
+/** Whether staff settled one of its entries as never sent. They must learn that the bank has the file. */
+async function isGivenUpInPart(client: pg.ClientBase, fileId: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT 1 FROM ach_files f WHERE f.id = $1 AND ${isGivenUpInPartSql}`,
+    [fileId],
+  );
+  return rowCount !== 0;
 }
 
 /** The bank recognizes copies, so it processes one of them, and what it rejected in that one stays rejected. */

@@ -138,6 +138,21 @@ it('an acceptance of the whole file is told of an entry that staff settled as ne
   expect(await world.count('ach_entries', "status = 'rejected'")).toBe(1);
 });
 
+it.each(['uploaded', 'unsendable'])(
+  'an answer that the bank has the %s file of an entry that staff settled as never sent is told',
+  async (status) => {
+    const lost = await world.unacknowledged();
+    expect(await settle(lost, 'never-sent')).toBe('rejected');
+    await world.pool.query('UPDATE ach_files SET status = $1', [status]);
+    const { name, sha256 } = world.desk.upload();
+    world.desk.postAck({ name, sha256, status: 'duplicate' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH file ${name}` },
+    ]);
+  },
+);
+
 it.each([
   ['waiting', 'voided'],
   ['filed', 'rejected'],
