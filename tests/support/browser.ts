@@ -1,9 +1,15 @@
-/** A real browser: the Chromium on this machine, under one of its usual names. */
+/**
+ * A real browser: the Chromium on this machine, under one of its usual names. First its build without windows, in which
+ * a new page takes less than half of the CPU time.
+ */
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+const names = [
+  ...['chromium-headless-shell', 'chromium', 'chromium-browser'],
+  ...['google-chrome-stable', 'google-chrome'],
+];
 
 /** Null if there is none. Tests of pages are then skipped. */
 export const browserPath = (process.env['PATH'] ?? '')

@@ -146,7 +146,8 @@ export class WatchedPage {
   /** Problems that axe finds. The debugger's protocol runs it: the content security policy would not let the page. */
   async accessibilityProblems(): Promise<readonly AccessibilityProblem[]> {
     await this.settled();
-    await this.page.evaluate(axeSource);
+    // Until the page is loaded again, it has what an earlier check gave it.
+    if (!(await this.value<boolean>("'axe' in globalThis"))) await this.page.evaluate(axeSource);
     // Only its findings: axe also reports each element that passed, and passing that on takes longer than to check it.
     return this.page.evaluate(async (values) => {
       const { axe } = globalThis as unknown as { axe: Axe };
