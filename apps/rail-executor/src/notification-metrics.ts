@@ -49,11 +49,11 @@ const countSql = `
             SELECT FROM rail_notifications WHERE reason IS NULL LIMIT $1) n) AS untried,
          (SELECT count(*)::int FROM (
             SELECT FROM rail_notifications WHERE reason IS NOT NULL LIMIT $1) n) AS unmatched,
-         (SELECT coalesce(extract(epoch FROM now() - min(received_at)), 0)::float8
+         (SELECT coalesce(greatest(extract(epoch FROM now() - min(received_at)), 0), 0)::float8
             FROM rail_notifications
            WHERE reason IS NULL AND received_at > now() - $2 * interval '1 millisecond')
            AS "untriedSeconds",
-         (SELECT coalesce(extract(epoch FROM now() - min(received_at)), 0)::float8
+         (SELECT coalesce(greatest(extract(epoch FROM now() - min(received_at)), 0), 0)::float8
             FROM rail_notifications
            WHERE reason IS NOT NULL AND received_at > now() - $2 * interval '1 millisecond')
            AS "unmatchedSeconds"`;

@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { type DocumentStore, DocumentStoreRefused, DocumentStoreUnavailable } from '@pis/documents';
+import { openTestPool } from '@pis/local-servers/testing';
 import { inTransaction } from '@pis/postgres';
 import { orUnavailable } from '@pis/read-models';
 import { exportFigures } from './export-figures.js';
@@ -289,6 +290,27 @@ it('counts as waiting since the store of documents has refused, also behind its 
   await writer.round();
   expect(await exportFigures(scene.pool)).toMatchObject({ running: 1, waitingSeconds: 0 });
   await scene.finish(writer, asked);
+});
+
+it('can be taken at once after its lease was returned, however the time is rounded', async () => {
+  await scene.asked({ organizationId: randomUUID(), format: 'csv', requestedAt: new Date() });
+  await scene.pool.query('CREATE SCHEMA still');
+  await scene.pool.query(
+    `CREATE FUNCTION still.now() RETURNS timestamptz LANGUAGE sql
+     AS $$ SELECT '2126-11-30T12:00:00.0007Z'::timestamptz $$`,
+  );
+  const url = new URL(scene.pool.options.connectionString ?? '');
+  url.searchParams.set('options', '-c search_path=still,pg_catalog,public');
+  const pool = openTestPool(url.href, 1);
+  try {
+    const work = new ExportWork(pool, { leaseMs: 60_000, perOrganizationMax: 2 });
+    const leased = await work.lease();
+    if (leased === null) throw new Error('it was not to be had');
+    await work.release(leased, 0);
+    expect(await work.lease()).toMatchObject({ id: leased.id });
+  } finally {
+    await pool.end();
+  }
 });
 
 /** The pieces of every kind, given in another way. */

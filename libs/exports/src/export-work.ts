@@ -45,7 +45,9 @@ export interface FinishedLimits extends FileLimits {
   readonly recordsKeptForDays: number;
 }
 
-const until = (parameter: string) => `now() + ${parameter} * interval '1 ms'`;
+/** The column has milliseconds: now() alone may be rounded to a time that has not come yet. */
+const until = (parameter: string) =>
+  `date_trunc('milliseconds', now()) + ${parameter} * interval '1 ms'`;
 const mine = `id = $1 AND lease_id = $2 AND status = 'running'`;
 
 // Organizations take turns. Of one organization, the oldest request is first. One that rests takes nobody's place.

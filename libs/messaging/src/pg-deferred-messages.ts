@@ -103,7 +103,7 @@ export function pgDeferredMessages(pool: Queryable): DeferredMessages {
       const { rows } = await pool.query(
         `SELECT (SELECT count(*)::integer FROM (
                    SELECT FROM deferred_messages WHERE consumer_group = $1 LIMIT $2) counted) AS messages,
-                coalesce((SELECT extract(epoch FROM now() - deferred_at) * 1000 FROM deferred_messages
+                coalesce((SELECT greatest(extract(epoch FROM now() - deferred_at), 0) * 1000 FROM deferred_messages
                           WHERE consumer_group = $1 ORDER BY id LIMIT 1), 0)::float8 AS "oldestAgeMs"`,
         [group, deferredCountMax],
       );

@@ -59,7 +59,7 @@ const figuresSql = `
          coalesce(greatest(extract(epoch FROM now() - (
            SELECT min(due_at) FROM ach_entries WHERE status = 'waiting')), 0), 0)::float8 AS "lateSeconds",
          count(*) FILTER (WHERE status = 'recorded')::int AS recorded,
-         coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE status = 'recorded')), 0)
+         coalesce(greatest(extract(epoch FROM now() - min(created_at) FILTER (WHERE status = 'recorded')), 0), 0)
            ::float8 AS "recordedSeconds",
          count(*) FILTER (WHERE status = 'uploaded' AND overdue_at <= now())::int AS overdue,
          count(*) FILTER (WHERE settles_on <= (now() AT TIME ZONE 'America/New_York')::date)::int AS settling,

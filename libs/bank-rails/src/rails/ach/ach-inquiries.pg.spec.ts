@@ -1,5 +1,6 @@
 /** How many files it takes to ask a bank that is stuck. */
 import { setImmediate } from 'node:timers/promises';
+import { openTestPool } from '@pis/local-servers/testing';
 import { failingTransport } from '../../testing/ach-desk.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
 import { instructionEnding } from '../../testing/transfer-instructions.js';
@@ -87,4 +88,26 @@ it('a file is listed for each payment that it asks about, and for no other one',
   expect(await world.archive.bytes(file?.id ?? '')).toEqual(
     Buffer.from(inquiries()[0]?.bytes ?? []),
   );
+});
+
+it('the pause after a file is not longer because its time was rounded', async () => {
+  const [instruction] = await inFlight(1);
+  await world.pool.query('CREATE SCHEMA still');
+  await world.pool.query(
+    `CREATE FUNCTION still.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+     AS $$ SELECT '2026-11-30T12:00:00.0007Z'::timestamptz $$`,
+  );
+  const url = new URL(world.pool.options.connectionString ?? '');
+  url.searchParams.set('options', '-c search_path=still,pg_catalog,public');
+  const pool = openTestPool(url.href, 4);
+  try {
+    const bank = world.open({ pool });
+    for (let files = 1; files <= 2; files += 1) {
+      await bank.inquire(instruction?.reference ?? '');
+      await bank.rounds.outbound();
+      expect(inquiries()).toHaveLength(files);
+    }
+  } finally {
+    await pool.end();
+  }
 });

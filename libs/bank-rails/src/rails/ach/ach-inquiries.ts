@@ -42,6 +42,9 @@ export const wantSql = `
      AND f.id = e.file_id AND f.status <> 'recorded'
      AND (e.inquired_at IS NULL OR e.inquired_at < now() - $3 * interval '1 millisecond')`;
 
+/** The columns have milliseconds: the time alone may be rounded to one that has not come yet. */
+const sentAt = "date_trunc('milliseconds', clock_timestamp())";
+
 export class AchInquiries {
   /** Whether this process knows of an entry to ask about. What another one has noted is asked for again. */
   private isWanted = false;
@@ -92,9 +95,11 @@ export class AchInquiries {
   /** @returns whether nothing is left to ask */
   private async sendInTurn(entries: readonly WantedEntry[]): Promise<boolean> {
     const { inquiryFileEveryMs, clock } = this.options;
+    const isFirst = await this.begin();
+    // After PostgreSQL has noted its time: otherwise the pause would not be over there when it is over here.
     this.nextAtMs = clock() + inquiryFileEveryMs;
     // Another process has just sent one.
-    if (!(await this.begin())) return false;
+    if (!isFirst) return false;
     return (await this.send(entries)) && entries.length < entriesMax;
   }
 
@@ -102,7 +107,7 @@ export class AchInquiries {
   private async begin(): Promise<boolean> {
     const { bank, pool, inquiryFileEveryMs } = this.options;
     const { rowCount } = await pool.query(
-      `UPDATE ach_banks SET inquired_at = clock_timestamp() WHERE bank = $1
+      `UPDATE ach_banks SET inquired_at = ${sentAt} WHERE bank = $1
           AND (inquired_at IS NULL OR inquired_at <= clock_timestamp() - $2 * interval '1 millisecond')`,
       [bank, inquiryFileEveryMs],
     );
@@ -140,7 +145,7 @@ export class AchInquiries {
       ...{ connection: bank, rail: 'ACH', way: 'out', kind: 'inquiry', name, segments },
     });
     await pool.query(
-      `UPDATE ach_entries SET inquiry_wanted_at = NULL, inquired_at = clock_timestamp()
+      `UPDATE ach_entries SET inquiry_wanted_at = NULL, inquired_at = ${sentAt}
         WHERE bank = $1 AND trace_number = ANY ($2::text[]) AND inquiry_wanted_at IS NOT NULL`,
       [bank, traceNumbers],
     );
