@@ -1,4 +1,5 @@
 /** A process dies before or after each call to PostgreSQL and to the bank. Another one goes on. */
+import { openTestPool } from '@pis/local-servers/testing';
 import type { TransferInstruction } from '../../bank-connection.js';
 import { Life, type Moment, mortalPool, mortalTransport } from '../../testing/mortality.js';
 import { type AchWorld, openAchWorld } from '../../testing/ach-world.js';
@@ -70,6 +71,65 @@ it.each<Moment>(['before', 'after'])(
       }
     }
     throw new Error('a life has more steps than stepsMax');
+  },
+  limitMs,
+);
+
+/** PostgreSQL ends its connections before the k-th call, and takes new ones at once. */
+class Outage extends Life {
+  constructor(
+    private readonly at: number,
+    private readonly application: string,
+  ) {
+    super(Infinity, 'before');
+  }
+
+  override async step<Result>(effect: () => Promise<Result>): Promise<Result> {
+    if (this.steps + 1 === this.at)
+      await world.pool.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1',
+        [this.application],
+      );
+    return super.step(effect);
+  }
+}
+
+it.each([
+  'a process that dies before',
+  'a process that dies after',
+  'a database that goes away at',
+])(
+  '%s any step tells both returns of an entry, each once',
+  async (what) => {
+    const application = 'reads-returns';
+    const pool = openTestPool(world.pool.options.connectionString ?? '', 4, application);
+    try {
+      for (let step = 1; step <= stepsMax; step += 1) {
+        const instruction = await world.submit('4321');
+        await world.settle();
+        const trace = await world.traceOf(instruction);
+        await world.desk.postReturns([trace, trace], 'R01');
+        const moment: Moment = what.includes('after') ? 'after' : 'before';
+        const life = what.includes('database')
+          ? new Outage(step, application)
+          : new Life(step, moment);
+        const bank = world.open({ pool: mortalPool(pool, life) });
+        await bank.rounds.inbound().catch(() => undefined);
+        await world.settle();
+        const feed = await world.feed();
+        const returns = (reference: string) =>
+          feed.filter((one) => one.reference === reference && one.type === 'returned').length;
+        const told = [returns(instruction.reference), returns(`ACH trace ${trace}`)];
+        expect({ step, told }).toEqual({ step, told: [1, 1] });
+        if (life.steps < step) {
+          expect(step).toBeGreaterThan(5);
+          return;
+        }
+      }
+      throw new Error('a life has more steps than stepsMax');
+    } finally {
+      await pool.end();
+    }
   },
   limitMs,
 );
