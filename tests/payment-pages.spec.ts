@@ -163,6 +163,20 @@ describeInBrowser('The pages of payment links', () => {
   );
 
   it(
+    'a field that is still empty keeps its problem while a payer goes through the form',
+    async () => {
+      await open();
+      await submit();
+      const field = page.getByLabel('Confirm account number');
+      await field.focus();
+      await page.getByLabel('City').focus();
+      expect(await field.getAttribute('aria-invalid')).toBe('true');
+      expect(await page.locator('#achAccountNumberConfirmation-error').textContent()).not.toBe('');
+    },
+    limitMs,
+  );
+
+  it(
     'submits a pasted account number whole, whatever white space came with it',
     async () => {
       server.links.submissions.length = 0;

@@ -48,7 +48,7 @@ function compareAccountNumbers(form: HTMLFormElement): void {
   const error = document.getElementById('achAccountNumberConfirmation-error');
   if (!first || !second || !error) return;
   const compare = () => {
-    const differs = second.value !== '' && digits(first) !== digits(second);
+    const differs = digits(first) !== digits(second);
     error.textContent = differs ? (form.dataset['mismatch'] ?? '') : '';
     second.closest('.field')?.classList.toggle('wrong', differs);
     if (differs) {
@@ -59,10 +59,11 @@ function compareAccountNumbers(form: HTMLFormElement): void {
       second.removeAttribute('aria-describedby');
     }
   };
-  second.addEventListener('blur', compare);
-  first.addEventListener('blur', () => {
+  // An empty field keeps what the server said about it.
+  const blurred = () => {
     if (second.value !== '') compare();
-  });
+  };
+  for (const field of [first, second]) field.addEventListener('blur', blurred);
 }
 
 const routingNumberLength = 9;
