@@ -2,8 +2,8 @@
 import { Button, type ButtonProps, Group, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
-import { FormProblem } from './ui.js';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { focusHeading, FormProblem } from './ui.js';
 
 interface Props {
   readonly button: string;
@@ -32,6 +32,10 @@ export function Confirmation({
 }: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const acting = useMutation({ mutationFn: act, onSuccess: close });
+  const hasFocus = useRef(false);
+  hasFocus.current = isOpen;
+  // The action may take the button away with its dialog.
+  useEffect(() => () => void (hasFocus.current && focusHeading()), []);
   const color = isDangerous === true ? { color: 'red' } : {};
   return (
     <>

@@ -1,15 +1,23 @@
 /** What is known of the server's state, and how long it counts as fresh. */
 import type { Me } from '@pis/dashboard/api';
-import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { notifyManager, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { ApiFailure, call, callPage, type Page } from './api.js';
 
 const staleMs = 5_000;
 const retriesMax = 2;
 
+// Before the next event: the second of two clicks meets a button that is busy.
+notifyManager.setScheduler(queueMicrotask);
+
+/** Without a network a request fails at once. It must not wait in silence and change something much later. */
+const networkMode = 'always';
+
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noteEndOfSession }),
   defaultOptions: {
     queries: {
+      networkMode,
+      refetchOnReconnect: true,
       staleTime: staleMs,
       // A refusal stays one. Only a server that cannot answer is asked again.
       retry: (failures, error) =>
@@ -17,7 +25,7 @@ export const queryClient = new QueryClient({
         error instanceof ApiFailure &&
         (error.status === 0 || error.status >= 500),
     },
-    mutations: { onError: noteEndOfSession },
+    mutations: { networkMode, onError: noteEndOfSession },
   },
 });
 
@@ -31,6 +39,7 @@ export const meQuery = queryOptions({
     // Another tab of the browser may have changed who is signed in.
     const known = queryClient.getQueryData<Me | null>(meKey) ?? null;
     if (known !== null && known.userId !== me?.userId) forget();
+    if (known !== null && me === null) hasEnded = true;
     return me;
   },
 });
@@ -42,6 +51,13 @@ export const logoQuery = queryOptions({
   staleTime: Infinity,
 });
 
+let hasEnded = false;
+
+/** Whether the last session of this page has ended, other than by its user. */
+export function sessionHasEnded(): boolean {
+  return hasEnded;
+}
+
 export function signedIn(me: Me): void {
   become(me);
 }
@@ -51,8 +67,9 @@ export function signedOut(): void {
   become(null);
 }
 
-function become(me: Me | null): void {
+function become(me: Me | null, isEnd = false): void {
   forget();
+  hasEnded = isEnd;
   queryClient.setQueryData(meQuery.queryKey, me);
 }
 
@@ -64,7 +81,7 @@ function forget(): void {
 }
 
 function noteEndOfSession(error: Error): void {
-  if (error instanceof ApiFailure && error.status === 401) signedOut();
+  if (error instanceof ApiFailure && error.status === 401) become(null, true);
 }
 
 const choicesPageMax = '100';

@@ -17,7 +17,7 @@ import { useDisclosure } from '@mantine/hooks';
 import type { Me } from '@pis/dashboard/api';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useMatches, useRouter } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { call } from './api.js';
 import { useWaitingApprovals } from './approvals/waiting-approvals.js';
 import { Brand } from './brand.js';
@@ -65,7 +65,12 @@ function Frame({ me }: { readonly me: Me }) {
   const { pathname } = useLocation();
   const role = useMatches({ select: (matches) => matches.at(-1)?.staticData.role });
   const [isOpen, { toggle, close }] = useDisclosure(false);
+  const opener = useRef<HTMLButtonElement>(null);
   useEffect(close, [pathname, close]);
+  const leave = () => {
+    close();
+    opener.current?.focus();
+  };
   return (
     <AppShell
       layout="alt"
@@ -76,11 +81,27 @@ function Frame({ me }: { readonly me: Me }) {
       <AppShell.Header hiddenFrom="sm">
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <OrganizationBrand me={me} />
-          <Burger opened={isOpen} onClick={toggle} size="sm" aria-label="Open the navigation" />
+          <Burger
+            ref={opener}
+            opened={isOpen}
+            onClick={toggle}
+            size="sm"
+            aria-label="Open the navigation"
+            aria-expanded={isOpen}
+          />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="md" aria-label="Main">
-        <Navigation me={me} close={close} isOpen={isOpen} />
+      <AppShell.Navbar
+        p="md"
+        aria-label="Main"
+        className={isOpen ? '' : 'closed'}
+        onKeyDown={({ key }) => (isOpen && key === 'Escape' ? leave() : undefined)}
+        onBlur={({ currentTarget, relatedTarget }) => {
+          // What is behind it must not take the focus unseen.
+          if (relatedTarget !== null && !currentTarget.contains(relatedTarget)) close();
+        }}
+      >
+        <Navigation me={me} close={leave} isOpen={isOpen} />
       </AppShell.Navbar>
       <AppShell.Main>
         <div className="page">{maySee(me.role, role) ? <Outlet /> : <NotForThisRole />}</div>
@@ -104,6 +125,10 @@ function Navigation({
   readonly close: () => void;
 }) {
   const { pathname } = useLocation();
+  const closer = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isOpen) closer.current?.focus();
+  }, [isOpen]);
   const waiting = useWaitingApprovals(me);
   const { routesByPath } = useRouter();
   return (
@@ -111,6 +136,7 @@ function Navigation({
       <Group justify="space-between" wrap="nowrap" mb="lg" px={4}>
         <OrganizationBrand me={me} />
         <Burger
+          ref={closer}
           hiddenFrom="sm"
           opened={isOpen}
           onClick={close}

@@ -1,10 +1,10 @@
-import { Button, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiFailure, call } from './api.js';
 import { Brand } from './brand.js';
-import { meQuery, signedIn } from './queries.js';
+import { meQuery, sessionHasEnded, signedIn } from './queries.js';
 import { isProviderProblem, type ProviderProblem, ProviderSignIn } from './sign-in-provider.js';
 import { FormProblem, leavePageWithoutHeading } from './ui.js';
 
@@ -86,6 +86,11 @@ function SignInForm() {
               : 'To your organization’s payments.'}
           </Text>
         </div>
+        {sessionHasEnded() && signIn.isIdle ? (
+          <Alert color="yellow" variant="light" role="alert">
+            Your session has ended. Sign in to go on. Enter again what was not saved.
+          </Alert>
+        ) : null}
         <FormProblem error={signIn.error} />
         <TextInput
           label="Email"

@@ -44,6 +44,11 @@ export function PageHeader({
   );
 }
 
+/** For whoever was at a button that is gone. */
+export function focusHeading(): void {
+  document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+}
+
 /** A page whose data has not arrived. */
 export function PageLoading({ title }: { readonly title: string }) {
   return (

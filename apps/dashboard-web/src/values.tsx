@@ -1,5 +1,6 @@
 /** Values that people compare with other systems: times to the millisecond, and texts to copy. */
-import { CopyButton, UnstyledButton } from '@mantine/core';
+import { CopyButton, Stack, Text, UnstyledButton } from '@mantine/core';
+import { useEffect, useId, useRef } from 'react';
 import { timeText } from './format.js';
 
 /** In the reader's time zone. With the pointer on it or the focus: UTC to the millisecond. */
@@ -45,5 +46,21 @@ export function Copy({ value, name }: CopyableProps) {
         </UnstyledButton>
       )}
     </CopyButton>
+  );
+}
+
+/** A secret that the server shows this once. It takes the focus, so that a screen reader tells of it. */
+export function ShownOnce({ value, name }: CopyableProps) {
+  const group = useRef<HTMLDivElement>(null);
+  const id = useId();
+  useEffect(() => group.current?.focus(), []);
+  return (
+    <Stack gap="xs" w="100%" ref={group} tabIndex={-1} role="group" aria-labelledby={id}>
+      <Text size="sm" id={id}>
+        Copy {name} now. It is not shown again.
+      </Text>
+      <code className="link-url">{value}</code>
+      <Copy value={value} name={name} />
+    </Stack>
   );
 }

@@ -1,8 +1,9 @@
 /** One-time codes of an authenticator app: turning them on and off. */
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Form } from '../form.js';
 import { meQuery, queryClient } from '../queries.js';
 import { FormProblem, Section } from '../ui.js';
 import { CodeField, PasswordField, wrongSecret } from './secret-inputs.js';
@@ -44,7 +45,7 @@ function TurnOn() {
   if (prepare.data !== undefined)
     return <Confirm setup={prepare.data} cancel={() => prepare.reset()} />;
   return (
-    <Form submit={() => prepare.mutate()}>
+    <Form className="grows" sending={prepare} submit={() => prepare.mutate()} widthMax={420}>
       {wrong === null ? <FormProblem error={prepare.error} /> : null}
       <PasswordField label="Your password" value={password} onChange={setPassword} error={wrong} />
       <Button type="submit" w="fit-content" loading={prepare.isPending}>
@@ -76,7 +77,7 @@ function Confirm({
         alt="QR code for the authenticator app"
         src={`data:image/svg+xml;utf8,${encodeURIComponent(qrCode)}`}
       />
-      <Form submit={() => confirm.mutate()}>
+      <Form className="grows" sending={confirm} submit={() => confirm.mutate()} widthMax={420}>
         <Text size="sm">
           Scan the QR code with an authenticator app, or type this secret into it. Then enter the
           code that the app shows.
@@ -119,7 +120,7 @@ function TurnOff() {
       </Button>
     );
   return (
-    <Form submit={() => disable.mutate()}>
+    <Form className="grows" sending={disable} submit={() => disable.mutate()} widthMax={420}>
       {wrong === null ? <FormProblem error={disable.error} /> : null}
       <PasswordField label="Your password" value={password} onChange={setPassword} error={wrong} />
       <CodeField value={code} onChange={setCode} />
@@ -132,22 +133,5 @@ function TurnOff() {
         </Button>
       </Group>
     </Form>
-  );
-}
-
-function Form({ submit, children }: { readonly submit: () => void; readonly children: ReactNode }) {
-  return (
-    <form
-      noValidate
-      className="grows"
-      onSubmit={(event: FormEvent) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <Stack gap="md" maw={420}>
-        {children}
-      </Stack>
-    </form>
   );
 }

@@ -1,8 +1,9 @@
 /** A new password. It ends all other sessions of the user. */
-import { Alert, Button, Stack } from '@mantine/core';
+import { Alert, Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Form } from '../form.js';
 import { queryClient } from '../queries.js';
 import { FormProblem, Section } from '../ui.js';
 import { CodeField, PasswordField, wrongSecret } from './secret-inputs.js';
@@ -26,49 +27,46 @@ export function PasswordSection({ hasCodes }: { readonly hasCodes: boolean }) {
     onError: () => setCode(''),
     gcTime: 0,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setIsDifferent(newPassword !== repeated);
-    if (newPassword === repeated && !change.isPending) change.mutate();
+    if (newPassword === repeated) change.mutate();
   };
   const failure = change.error instanceof ApiFailure ? change.error : null;
   const [wrong, refused] = [wrongSecret(failure), failure?.problemOf('newPassword')];
   return (
     <Section title="Password">
-      <form onSubmit={submit} noValidate>
-        <Stack gap="md" maw={420}>
-          {change.isSuccess ? (
-            <Alert color="teal" variant="light" role="status">
-              The password was changed. Your other sessions have ended.
-            </Alert>
-          ) : null}
-          {(wrong ?? refused) ? null : <FormProblem error={change.error} />}
-          <PasswordField
-            label="Current password"
-            value={password}
-            onChange={setPassword}
-            error={wrong}
-          />
-          <PasswordField
-            isNew
-            label="New password"
-            value={newPassword}
-            onChange={setNewPassword}
-            error={refused ? lengthText : null}
-          />
-          <PasswordField
-            isNew
-            label="Repeat the new password"
-            value={repeated}
-            onChange={setRepeated}
-            error={isDifferent ? 'The two new passwords differ.' : null}
-          />
-          {hasCodes ? <CodeField value={code} onChange={setCode} /> : null}
-          <Button type="submit" w="fit-content" loading={change.isPending}>
-            Change password
-          </Button>
-        </Stack>
-      </form>
+      <Form sending={change} submit={submit} widthMax={420}>
+        {change.isSuccess ? (
+          <Alert color="teal" variant="light" role="status">
+            The password was changed. Your other sessions have ended.
+          </Alert>
+        ) : null}
+        {(wrong ?? refused) ? null : <FormProblem error={change.error} />}
+        <PasswordField
+          label="Current password"
+          value={password}
+          onChange={setPassword}
+          error={wrong}
+        />
+        <PasswordField
+          isNew
+          label="New password"
+          value={newPassword}
+          onChange={setNewPassword}
+          error={refused ? lengthText : null}
+        />
+        <PasswordField
+          isNew
+          label="Repeat the new password"
+          value={repeated}
+          onChange={setRepeated}
+          error={isDifferent ? 'The two new passwords differ.' : null}
+        />
+        {hasCodes ? <CodeField value={code} onChange={setCode} /> : null}
+        <Button type="submit" w="fit-content" loading={change.isPending}>
+          Change password
+        </Button>
+      </Form>
     </Section>
   );
 }

@@ -4,9 +4,10 @@ import { useDisclosure } from '@mantine/hooks';
 import type { ApprovalPage as ApprovalPageData, Person } from '@pis/dashboard/api';
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
 import { Confirmation, stayText } from '../confirmation.js';
+import { Form } from '../form.js';
 import { directionNames, labelOf, money, nameOf, recipientTypes } from '../format.js';
 import { usePolling } from '../live.js';
 import { queryClient } from '../queries.js';
@@ -110,10 +111,9 @@ function Rejection({ approvalId }: { readonly approvalId: string }) {
     onSuccess: close,
     onSettled: refresh,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     if (reason.trim() === '') setProblem('Say why, so that the other person can act on it.');
-    else if (!reject.isPending) reject.mutate();
+    else reject.mutate();
   };
   const failure = reject.error instanceof ApiFailure ? reject.error : null;
   return (
@@ -128,33 +128,31 @@ function Rejection({ approvalId }: { readonly approvalId: string }) {
         closeButtonProps={{ 'aria-label': 'Close' }}
         centered
       >
-        <form onSubmit={submit} noValidate>
-          <Stack gap="md">
-            {failure?.problems.length === 0 ? <FormProblem error={failure} /> : null}
-            <Textarea
-              label="Reason"
-              description="Everybody in the organization can read it. It is kept for good."
-              rows={3}
-              maxLength={reasonMax}
-              data-autofocus
-              value={reason}
-              error={problem ?? failure?.problemOf('reason') ?? null}
-              onChange={({ currentTarget }) => {
-                setReason(currentTarget.value);
-                setProblem(null);
-                reject.reset();
-              }}
-            />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                {stayText}
-              </Button>
-              <Button type="submit" color="red" loading={reject.isPending}>
-                Yes, reject it
-              </Button>
-            </Group>
-          </Stack>
-        </form>
+        <Form sending={reject} submit={submit}>
+          {failure?.problems.length === 0 ? <FormProblem error={failure} /> : null}
+          <Textarea
+            label="Reason"
+            description="Everybody in the organization can read it. It is kept for good."
+            rows={3}
+            maxLength={reasonMax}
+            data-autofocus
+            value={reason}
+            error={problem ?? failure?.problemOf('reason') ?? null}
+            onChange={({ currentTarget }) => {
+              setReason(currentTarget.value);
+              setProblem(null);
+              reject.reset();
+            }}
+          />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              {stayText}
+            </Button>
+            <Button type="submit" color="red" loading={reject.isPending}>
+              Yes, reject it
+            </Button>
+          </Group>
+        </Form>
       </Modal>
     </>
   );

@@ -1,9 +1,10 @@
 /** Above which amount a payment needs a second person. Administrators change it. */
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Form } from '../form.js';
 import { amountMinorOf, money } from '../format.js';
 import { queryClient } from '../queries.js';
 import { FormProblem, LoadFailed } from '../ui.js';
@@ -59,42 +60,39 @@ function AmountForm({
       close();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const amount = text.trim() === '' ? null : centsOf(text);
     if (amount === undefined) setProblem('Enter an amount in dollars, such as 1,234.56.');
-    else if (!change.isPending) change.mutate(amount);
+    else change.mutate(amount);
   };
   const failure = change.error instanceof ApiFailure ? change.error : null;
   return (
-    <form onSubmit={submit} noValidate>
-      <Stack gap="md" maw={420}>
-        {failure?.problems.length === 0 ? <FormProblem error={failure} /> : null}
-        <TextInput
-          label="Approval above"
-          description="Leave it empty if no payment needs an approval. Requests that wait stay as they are."
-          inputMode="decimal"
-          leftSection="$"
-          data-autofocus
-          autoFocus
-          value={text}
-          error={problem ?? failure?.problemOf('amountAbove') ?? null}
-          onChange={({ currentTarget }) => {
-            setText(currentTarget.value);
-            setProblem(null);
-            change.reset();
-          }}
-        />
-        <Group gap="sm">
-          <Button type="submit" loading={change.isPending}>
-            Save amount
-          </Button>
-          <Button variant="default" onClick={close}>
-            Back
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form sending={change} submit={submit} widthMax={420}>
+      {failure?.problems.length === 0 ? <FormProblem error={failure} /> : null}
+      <TextInput
+        label="Approval above"
+        description="Leave it empty if no payment needs an approval. Requests that wait stay as they are."
+        inputMode="decimal"
+        leftSection="$"
+        data-autofocus
+        autoFocus
+        value={text}
+        error={problem ?? failure?.problemOf('amountAbove') ?? null}
+        onChange={({ currentTarget }) => {
+          setText(currentTarget.value);
+          setProblem(null);
+          change.reset();
+        }}
+      />
+      <Group gap="sm">
+        <Button type="submit" loading={change.isPending}>
+          Save amount
+        </Button>
+        <Button variant="default" onClick={close}>
+          Back
+        </Button>
+      </Group>
+    </Form>
   );
 }
 

@@ -1,8 +1,9 @@
 /** All fee schedules as rows of fields. They are saved together. */
-import { Button, Group, NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, SimpleGrid, TextInput } from '@mantine/core';
 import type { FeeScheduleView } from '@pis/dashboard/api';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ApiFailure } from '../api.js';
+import { Form } from '../form.js';
 import { directionNames, rails } from '../format.js';
 import { issueText } from '../issue-texts.js';
 import {
@@ -36,54 +37,51 @@ export function FeesForm({
     setRows(rows.map((row, at) => (at === index ? { ...row, ...changed } : row)));
     save.reset();
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setIsChecked(true);
     const isReadable = read.every(({ problems }) => Object.keys(problems).length === 0);
-    if (isReadable && !save.isPending) save.mutate(read.map(({ schedule }) => schedule));
+    if (isReadable) save.mutate(read.map(({ schedule }) => schedule));
   };
   return (
-    <form onSubmit={submit} noValidate className="card">
-      <Stack gap="md">
-        <FeesProblem failure={failure} hasFields />
-        {rows.map((row, index) => (
-          <Row
-            key={row.key}
-            row={row}
-            number={index + 1}
-            originators={originators}
-            problemOf={(field) =>
-              (isChecked ? read[index]?.problems[field] : undefined) ??
-              serverProblem(failure, index, field)
-            }
-            whole={wholeProblem(failure, index)}
-            change={(changed) => change(index, changed)}
-            remove={() => {
-              setRows(rows.filter((_, at) => at !== index));
-              save.reset();
-            }}
-          />
-        ))}
-        <Group gap="sm">
-          <Button type="submit" loading={save.isPending}>
-            Save fees
-          </Button>
-          <Button
-            variant="default"
-            disabled={rows.length >= formRowsMax}
-            onClick={() => {
-              setRows([...rows, emptyRow()]);
-              save.reset();
-            }}
-          >
-            Add a schedule
-          </Button>
-          <Button variant="default" onClick={close}>
-            Back
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form className="card" sending={save} submit={submit}>
+      <FeesProblem failure={failure} hasFields />
+      {rows.map((row, index) => (
+        <Row
+          key={row.key}
+          row={row}
+          number={index + 1}
+          originators={originators}
+          problemOf={(field) =>
+            (isChecked ? read[index]?.problems[field] : undefined) ??
+            serverProblem(failure, index, field)
+          }
+          whole={wholeProblem(failure, index)}
+          change={(changed) => change(index, changed)}
+          remove={() => {
+            setRows(rows.filter((_, at) => at !== index));
+            save.reset();
+          }}
+        />
+      ))}
+      <Group gap="sm">
+        <Button type="submit" loading={save.isPending}>
+          Save fees
+        </Button>
+        <Button
+          variant="default"
+          disabled={rows.length >= formRowsMax}
+          onClick={() => {
+            setRows([...rows, emptyRow()]);
+            save.reset();
+          }}
+        >
+          Add a schedule
+        </Button>
+        <Button variant="default" onClick={close}>
+          Back
+        </Button>
+      </Group>
+    </Form>
   );
 }
 

@@ -1,7 +1,8 @@
 /** The form of a contact or originator: for a new one, and for changes. */
 import { Button, Group, NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { ApiFailure } from '../api.js';
+import { Form } from '../form.js';
 import { recipientTypes } from '../format.js';
 import { FormProblem } from '../ui.js';
 import { accountTypes, type PartyForm, problemsOf } from './party-form.js';
@@ -28,21 +29,13 @@ export function PartyFields(props: PartyFieldsProps) {
   const { initial, send, originators, accountChoices } = props;
   const [form, setForm] = useState(initial);
   const [found, setFound] = useState<Readonly<Record<string, string>>>({});
-  const element = useRef<HTMLFormElement>(null);
   const failure = send.error instanceof ApiFailure ? send.error : null;
-  // The reader hears of the first problem, and need not look for it.
-  useEffect(() => {
-    element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-  }, [found, failure]);
-
   const set = (change: Partial<PartyForm>) => {
     setForm((before) => ({ ...before, ...change }));
     setFound({});
     send.reset();
   };
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    if (send.isPending) return;
+  const submit = () => {
     const problems = problemsOf(form, initial);
     setFound(problems);
     if (Object.keys(problems).length === 0) send.mutate(form);
@@ -51,35 +44,33 @@ export function PartyFields(props: PartyFieldsProps) {
     found[field] ?? failure?.problemOf(sentAs) ?? null;
   const fields = { form, set, problemOf };
   return (
-    <form className="card narrow" onSubmit={onSubmit} noValidate ref={element}>
-      <Stack gap="md">
-        {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
-        {originators === undefined ? null : (
-          <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
-            <Choice {...fields} field="originatorId" label="Originator" data={originators} />
-            <Choice {...fields} field="entityType" label="Type" data={optionsOf(recipientTypes)} />
-          </SimpleGrid>
+    <Form className="card narrow" sending={send} submit={submit}>
+      {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
+      {originators === undefined ? null : (
+        <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
+          <Choice {...fields} field="originatorId" label="Originator" data={originators} />
+          <Choice {...fields} field="entityType" label="Type" data={optionsOf(recipientTypes)} />
+        </SimpleGrid>
+      )}
+      <Identity {...fields} />
+      <Part title="Legal address (optional)">
+        <AddressFields {...fields} />
+      </Part>
+      <Part title={accountChoices === undefined ? 'Bank account (optional)' : 'Bank account'}>
+        {accountChoices === undefined || accountChoices.length < 2 ? null : (
+          <Choice {...fields} field="account" label="Account on file" data={accountChoices} />
         )}
-        <Identity {...fields} />
-        <Part title="Legal address (optional)">
-          <AddressFields {...fields} />
-        </Part>
-        <Part title={accountChoices === undefined ? 'Bank account (optional)' : 'Bank account'}>
-          {accountChoices === undefined || accountChoices.length < 2 ? null : (
-            <Choice {...fields} field="account" label="Account on file" data={accountChoices} />
-          )}
-          {form.account === 'replace' ? <AccountFields {...fields} /> : null}
-        </Part>
-        <Group justify="flex-end" mt="xs">
-          <Button variant="default" onClick={props.back}>
-            Back
-          </Button>
-          <Button type="submit" loading={send.isPending}>
-            {props.submit}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+        {form.account === 'replace' ? <AccountFields {...fields} /> : null}
+      </Part>
+      <Group justify="flex-end" mt="xs">
+        <Button variant="default" onClick={props.back}>
+          Back
+        </Button>
+        <Button type="submit" loading={send.isPending}>
+          {props.submit}
+        </Button>
+      </Group>
+    </Form>
   );
 }
 

@@ -1,20 +1,12 @@
 /** Requests money from somebody, or sends it. */
-import {
-  Alert,
-  Button,
-  Group,
-  NativeSelect,
-  SimpleGrid,
-  Stack,
-  Textarea,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Button, Group, NativeSelect, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
 import { approvalSettingsQuery } from '../approvals/waiting-approvals.js';
+import { Form } from '../form.js';
 import { amountMinorOf, directionNames, money, nameOf, recipientTypes } from '../format.js';
 import { contactQuery } from '../parties/party-queries.js';
 import { originatorChoices, queryClient } from '../queries.js';
@@ -34,7 +26,7 @@ const empty = {
   amount: '',
   note: '',
 };
-type Form = typeof empty;
+type Fields = typeof empty;
 type Body = DashboardApi['createPayment']['body'];
 
 const optionsOf = (names: Readonly<Record<string, string>>) =>
@@ -77,7 +69,7 @@ export function NewPaymentPage() {
 
 interface FormProps {
   readonly originators: DashboardApi['listOriginators']['data'];
-  readonly initial: Form;
+  readonly initial: Fields;
 }
 
 /** Only amounts have a greatest value here. */
@@ -105,14 +97,12 @@ function PaymentForm({ originators, initial }: FormProps) {
       await navigate({ to: '/payments/$paymentId', params: { paymentId }, replace: true });
     },
   });
-  const set = (change: Partial<Form>) => {
+  const set = (change: Partial<Fields>) => {
     setForm((before) => ({ ...before, ...change }));
     setProblems({});
     create.reset();
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (create.isPending) return;
+  const submit = () => {
     const found = problemsOf(form);
     setProblems(found);
     if (Object.keys(found).length === 0) create.mutate(bodyOf(form, idempotencyKey));
@@ -123,66 +113,64 @@ function PaymentForm({ originators, initial }: FormProps) {
   const isNew = form.recipient === newRecipient;
 
   return (
-    <form className="card narrow" onSubmit={submit} noValidate>
-      <Stack gap="md">
-        {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
-        <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
-          <NativeSelect
-            label="Originator"
-            data={originators.map((one) => ({
-              value: one.originatorId,
-              label: nameOf(one) ?? one.originatorId,
-            }))}
-            value={form.originatorId}
-            error={problemOf('originatorId')}
-            onChange={({ currentTarget }) =>
-              set({ originatorId: currentTarget.value, recipient: newRecipient })
-            }
-          />
-          <NativeSelect
-            label="Direction"
-            data={optionsOf(directionNames)}
-            value={form.direction}
-            error={problemOf('direction')}
-            onChange={({ currentTarget }) => set({ direction: currentTarget.value })}
-          />
-        </SimpleGrid>
-        <RecipientChoice
-          originatorId={form.originatorId}
-          direction={form.direction}
-          value={form.recipient}
-          problem={problemOf('recipient', 'recipient.contactId')}
-          onChange={(recipient) => set({ recipient })}
+    <Form className="card narrow" sending={create} submit={submit}>
+      {failure !== null && failure.problems.length === 0 ? <FormProblem error={failure} /> : null}
+      <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="md">
+        <NativeSelect
+          label="Originator"
+          data={originators.map((one) => ({
+            value: one.originatorId,
+            label: nameOf(one) ?? one.originatorId,
+          }))}
+          value={form.originatorId}
+          error={problemOf('originatorId')}
+          onChange={({ currentTarget }) =>
+            set({ originatorId: currentTarget.value, recipient: newRecipient })
+          }
         />
-        {isNew ? <NewRecipient form={form} set={set} problemOf={problemOf} /> : null}
-        <TextInput
-          label="Amount"
-          inputMode="decimal"
-          placeholder="0.00"
-          leftSection="$"
-          value={form.amount}
-          error={problemOf('amount', 'paymentAmount')}
-          onChange={({ currentTarget }) => set({ amount: currentTarget.value })}
+        <NativeSelect
+          label="Direction"
+          data={optionsOf(directionNames)}
+          value={form.direction}
+          error={problemOf('direction')}
+          onChange={({ currentTarget }) => set({ direction: currentTarget.value })}
         />
-        <Textarea
-          label="Note"
-          rows={2}
-          maxLength={noteMax}
-          value={form.note}
-          error={problemOf('note', 'paymentNote')}
-          onChange={({ currentTarget }) => set({ note: currentTarget.value })}
-        />
-        <NeedsApproval amount={form.amount} />
-        <Group justify="flex-end" mt="xs">
-          <Button variant="default" onClick={() => void navigate({ to: '/payments' })}>
-            Back
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            Create payment
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      </SimpleGrid>
+      <RecipientChoice
+        originatorId={form.originatorId}
+        direction={form.direction}
+        value={form.recipient}
+        problem={problemOf('recipient', 'recipient.contactId')}
+        onChange={(recipient) => set({ recipient })}
+      />
+      {isNew ? <NewRecipient form={form} set={set} problemOf={problemOf} /> : null}
+      <TextInput
+        label="Amount"
+        inputMode="decimal"
+        placeholder="0.00"
+        leftSection="$"
+        value={form.amount}
+        error={problemOf('amount', 'paymentAmount')}
+        onChange={({ currentTarget }) => set({ amount: currentTarget.value })}
+      />
+      <Textarea
+        label="Note"
+        rows={2}
+        maxLength={noteMax}
+        value={form.note}
+        error={problemOf('note', 'paymentNote')}
+        onChange={({ currentTarget }) => set({ note: currentTarget.value })}
+      />
+      <NeedsApproval amount={form.amount} />
+      <Group justify="flex-end" mt="xs">
+        <Button variant="default" onClick={() => void navigate({ to: '/payments' })}>
+          Back
+        </Button>
+        <Button type="submit" loading={create.isPending}>
+          Create payment
+        </Button>
+      </Group>
+    </Form>
   );
 }
 
@@ -204,8 +192,8 @@ function NeedsApproval({ amount }: { readonly amount: string }) {
 }
 
 interface RecipientProps {
-  readonly form: Form;
-  readonly set: (change: Partial<Form>) => void;
+  readonly form: Fields;
+  readonly set: (change: Partial<Fields>) => void;
   readonly problemOf: (field: string, sentAs?: string) => string | null;
 }
 
@@ -251,10 +239,10 @@ function NewRecipient({ form, set, problemOf }: RecipientProps) {
 }
 
 /** What can be said without the server, by field. */
-function problemsOf(form: Form): Readonly<Record<string, string>> {
+function problemsOf(form: Fields): Readonly<Record<string, string>> {
   const isNew = form.recipient === newRecipient;
   const names = form.entityType === 'BUSINESS' ? ['companyName'] : ['firstName', 'lastName'];
-  const missing = (isNew ? (names as (keyof Form)[]) : []).filter(
+  const missing = (isNew ? (names as (keyof Fields)[]) : []).filter(
     (name) => form[name].trim() === '',
   );
   return {
@@ -266,7 +254,7 @@ function problemsOf(form: Form): Readonly<Record<string, string>> {
   };
 }
 
-function bodyOf(form: Form, idempotencyKey: string): Body {
+function bodyOf(form: Fields, idempotencyKey: string): Body {
   const { originatorId, direction, recipient, entityType, note } = form;
   const isBusiness = entityType === 'BUSINESS';
   return {

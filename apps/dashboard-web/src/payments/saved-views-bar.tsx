@@ -3,7 +3,6 @@ import { Button, CloseButton, Group, Modal, Stack, TextInput } from '@mantine/co
 import { useDisclosure } from '@mantine/hooks';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { FormProblem } from '../ui.js';
 import { hasFilters, isSameSearch, type PaymentSearch } from './payment-search.js';
 import { readViews, type SavedView, viewNameMax, withView, writeViews } from './saved-views.js';
 
@@ -44,12 +43,12 @@ export function SavedViews({ organizationId, search }: Props) {
 function SaveView({ save }: { readonly save: (name: string) => boolean }) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const [name, setName] = useState('');
-  const [error, setError] = useState<Error | null>(null);
+  const [isRefused, setIsRefused] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (name.trim() === '') return;
     if (save(name.trim())) close();
-    else setError(new Error('This browser keeps no views.'));
+    else setIsRefused(true);
   };
   return (
     <>
@@ -65,10 +64,10 @@ function SaveView({ save }: { readonly save: (name: string) => boolean }) {
       >
         <form onSubmit={submit}>
           <Stack gap="md">
-            <FormProblem error={error} />
             <TextInput
               label="Name"
               description="Kept in this browser."
+              error={isRefused ? 'This browser keeps no views.' : null}
               value={name}
               maxLength={viewNameMax}
               onChange={(event) => setName(event.currentTarget.value)}

@@ -1,13 +1,15 @@
 /** The organization's API keys. Administrators create and revoke them. */
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
 import { Confirmation } from '../confirmation.js';
+import { Form } from '../form.js';
 import { queryClient } from '../queries.js';
 import { EmptyState, FormProblem, LoadFailed, PageHeader, Section, ShortTime } from '../ui.js';
+import { ShownOnce } from '../values.js';
 
 type ApiKey = DashboardApi['listApiKeys']['data'][number];
 type KeyType = DashboardApi['createApiKey']['body']['type'];
@@ -82,49 +84,41 @@ function NewKey({ close }: { readonly close: () => void }) {
   return (
     <Section title="Create an API key">
       {create.data === undefined ? (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (!create.isPending) create.mutate();
-          }}
-        >
-          <Stack gap="md" maw={360}>
-            {hasDateProblem ? null : <FormProblem error={create.error} />}
-            <NativeSelect
-              label="Type"
-              data={Object.entries(typeNames).map(([value, label]) => ({ value, label }))}
-              value={type}
-              onChange={({ currentTarget }) => setType(currentTarget.value as KeyType)}
+        <Form sending={create} submit={() => create.mutate()} widthMax={360}>
+          {hasDateProblem ? null : <FormProblem error={create.error} />}
+          <NativeSelect
+            label="Type"
+            data={Object.entries(typeNames).map(([value, label]) => ({ value, label }))}
+            value={type}
+            onChange={({ currentTarget }) => setType(currentTarget.value as KeyType)}
+          />
+          <NativeSelect
+            label="Expires"
+            data={expiries.map(([value, label]) => ({ value, label }))}
+            value={expiry}
+            onChange={({ currentTarget }) => setExpiry(currentTarget.value)}
+          />
+          {expiry === 'date' ? (
+            <TextInput
+              type="date"
+              label="Expiry date"
+              value={date}
+              error={hasDateProblem ? 'Enter a day in the future.' : null}
+              onChange={({ currentTarget }) => setDate(currentTarget.value)}
             />
-            <NativeSelect
-              label="Expires"
-              data={expiries.map(([value, label]) => ({ value, label }))}
-              value={expiry}
-              onChange={({ currentTarget }) => setExpiry(currentTarget.value)}
-            />
-            {expiry === 'date' ? (
-              <TextInput
-                type="date"
-                label="Expiry date"
-                value={date}
-                error={hasDateProblem ? 'Enter a day in the future.' : null}
-                onChange={({ currentTarget }) => setDate(currentTarget.value)}
-              />
-            ) : null}
-            <Group>
-              <Button type="submit" loading={create.isPending}>
-                Create key
-              </Button>
-              <Button variant="default" onClick={close}>
-                Back
-              </Button>
-            </Group>
-          </Stack>
-        </form>
+          ) : null}
+          <Group>
+            <Button type="submit" loading={create.isPending}>
+              Create key
+            </Button>
+            <Button variant="default" onClick={close}>
+              Back
+            </Button>
+          </Group>
+        </Form>
       ) : (
         <Stack gap="sm" align="flex-start">
-          <Text size="sm">Copy the key now. It is not shown again.</Text>
-          <code className="link-url">{create.data.apiKey}</code>
+          <ShownOnce value={create.data.apiKey} name="the key" />
           <Button variant="default" onClick={close}>
             Done
           </Button>

@@ -3,8 +3,9 @@ import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/co
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Form } from '../form.js';
 import { FormProblem, Section } from '../ui.js';
-import { NewPassword } from './new-password.js';
+import { ShownOnce } from '../values.js';
 import { type Role, roleNames } from './user-search.js';
 import { refreshUsers } from './users-query.js';
 
@@ -33,7 +34,7 @@ export function NewUser({ close }: { readonly close: () => void }) {
             Give <strong>{email.trim()}</strong> this password. The user can change it after signing
             in.
           </Text>
-          <NewPassword password={data.password} />
+          <ShownOnce value={data.password} name="the password" />
           <Button variant="default" onClick={close}>
             Done
           </Button>
@@ -42,41 +43,33 @@ export function NewUser({ close }: { readonly close: () => void }) {
     );
   return (
     <Section title="Create a user">
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!create.isPending) create.mutate();
-        }}
-      >
-        <Stack gap="md" maw={420}>
-          {emailProblem === null ? <FormProblem error={error} /> : null}
-          <TextInput
-            label="Email"
-            type="email"
-            autoComplete="off"
-            autoFocus
-            value={email}
-            error={emailProblem === null ? null : 'Enter an e-mail address.'}
-            onChange={({ currentTarget }) => setEmail(currentTarget.value)}
-          />
-          <NativeSelect
-            label="Role of the user"
-            description={roleTexts[role]}
-            data={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
-            value={role}
-            onChange={({ currentTarget }) => setRole(currentTarget.value as Role)}
-          />
-          <Group>
-            <Button type="submit" loading={create.isPending}>
-              Create user
-            </Button>
-            <Button variant="default" onClick={close}>
-              Back
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <Form sending={create} submit={() => create.mutate()} widthMax={420}>
+        {emailProblem === null ? <FormProblem error={error} /> : null}
+        <TextInput
+          label="Email"
+          type="email"
+          autoComplete="off"
+          autoFocus
+          value={email}
+          error={emailProblem === null ? null : 'Enter an e-mail address.'}
+          onChange={({ currentTarget }) => setEmail(currentTarget.value)}
+        />
+        <NativeSelect
+          label="Role of the user"
+          description={roleTexts[role]}
+          data={Object.entries(roleNames).map(([value, label]) => ({ value, label }))}
+          value={role}
+          onChange={({ currentTarget }) => setRole(currentTarget.value as Role)}
+        />
+        <Group>
+          <Button type="submit" loading={create.isPending}>
+            Create user
+          </Button>
+          <Button variant="default" onClick={close}>
+            Back
+          </Button>
+        </Group>
+      </Form>
     </Section>
   );
 }

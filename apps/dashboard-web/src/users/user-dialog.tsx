@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { call } from '../api.js';
 import { stayText } from '../confirmation.js';
 import { FormProblem, Time } from '../ui.js';
-import { NewPassword } from './new-password.js';
+import { ShownOnce } from '../values.js';
 import { type Role, roleNames } from './user-search.js';
 import { refreshUsers, type User } from './users-query.js';
 
@@ -111,7 +111,7 @@ function Reset({ user: { userId } }: Pick<Props, 'user'>) {
           )}
         </>
       ) : (
-        <NewPassword password={reset.data.password} />
+        <ShownOnce value={reset.data.password} name="the password" />
       )}
     </Part>
   );

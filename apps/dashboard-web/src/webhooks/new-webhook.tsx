@@ -1,12 +1,12 @@
 /** Creates a webhook endpoint. Its secret is shown this once. */
-import { Button, Group, Stack } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import type { DashboardApi } from '@pis/dashboard/api';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { call } from '../api.js';
 import { meQuery } from '../queries.js';
 import { EmptyState, PageHeader, Section } from '../ui.js';
-import { SecretOnce } from './secret-once.js';
+import { ShownOnce } from '../values.js';
 import { allPaymentEvents, refreshWebhooks } from './webhook-data.js';
 import { WebhookForm } from './webhook-form.js';
 import './webhooks.css';
@@ -40,7 +40,10 @@ function Creation() {
     return (
       <Section title="The webhook was created">
         <Stack gap="md">
-          <SecretOnce secret={secret} text={`It signs every delivery to ${url}.`} />
+          <ShownOnce value={secret} name="the signing secret" />
+          <Text size="sm" className="any-word">
+            It signs every delivery to {url}.
+          </Text>
           <Group>
             <Button
               onClick={() => void navigate({ to: '/webhooks/$webhookId', params: { webhookId } })}

@@ -4,6 +4,7 @@ import type { DashboardApi } from '@pis/dashboard/api';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
+import { Form } from '../form.js';
 import { FormProblem, Section, Time } from '../ui.js';
 import { refreshDeliveries, refreshWebhooks } from './webhook-data.js';
 
@@ -130,55 +131,52 @@ function ReplayForm({
   });
   const failure = replay.error instanceof ApiFailure ? replay.error : null;
   return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
+    <Form
+      sending={replay}
+      submit={() => {
         setIsMissing(instantOf(from) === null);
-        if (!replay.isPending && instantOf(from) !== null) replay.mutate();
+        if (instantOf(from) !== null) replay.mutate();
       }}
     >
-      <Stack gap="md">
-        {failure?.problems.length ? null : <FormProblem error={replay.error} />}
-        <Group gap="sm" align="flex-start">
-          <TextInput
-            type="datetime-local"
-            label="From"
-            value={from}
-            error={isMissing ? 'Choose a time.' : (failure?.problemOf('from') ?? null)}
-            onChange={({ currentTarget }) => {
-              setFrom(currentTarget.value);
-              setIsMissing(false);
-              replay.reset();
-            }}
-          />
-          <TextInput
-            type="datetime-local"
-            label="To"
-            description="Empty: until now."
-            inputWrapperOrder={['label', 'input', 'description', 'error']}
-            value={to}
-            error={failure?.problemOf('to') ?? null}
-            onChange={({ currentTarget }) => {
-              setTo(currentTarget.value);
-              replay.reset();
-            }}
-          />
-        </Group>
-        <Text size="sm" c="dimmed">
-          All events of this time that the webhook subscribes to today are sent once more, with the
-          IDs that they had. Times are in your time zone.
-        </Text>
-        <Group>
-          <Button type="submit" loading={replay.isPending}>
-            Start the replay
-          </Button>
-          <Button variant="default" onClick={close}>
-            Back
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      {failure?.problems.length ? null : <FormProblem error={replay.error} />}
+      <Group gap="sm" align="flex-start">
+        <TextInput
+          type="datetime-local"
+          label="From"
+          value={from}
+          error={isMissing ? 'Choose a time.' : (failure?.problemOf('from') ?? null)}
+          onChange={({ currentTarget }) => {
+            setFrom(currentTarget.value);
+            setIsMissing(false);
+            replay.reset();
+          }}
+        />
+        <TextInput
+          type="datetime-local"
+          label="To"
+          description="Empty: until now."
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          value={to}
+          error={failure?.problemOf('to') ?? null}
+          onChange={({ currentTarget }) => {
+            setTo(currentTarget.value);
+            replay.reset();
+          }}
+        />
+      </Group>
+      <Text size="sm" c="dimmed">
+        All events of this time that the webhook subscribes to today are sent once more, with the
+        IDs that they had. Times are in your time zone.
+      </Text>
+      <Group>
+        <Button type="submit" loading={replay.isPending}>
+          Start the replay
+        </Button>
+        <Button variant="default" onClick={close}>
+          Back
+        </Button>
+      </Group>
+    </Form>
   );
 }
 

@@ -7,9 +7,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { call } from '../api.js';
 import { Confirmation, stayText } from '../confirmation.js';
+import { Form } from '../form.js';
 import { FormProblem, Section, Time } from '../ui.js';
+import { ShownOnce } from '../values.js';
 import { eventNames } from './delivery-search.js';
-import { SecretOnce } from './secret-once.js';
 import { refreshDeliveries, refreshWebhooks, type Summary, titleOf } from './webhook-data.js';
 import { WebhookForm } from './webhook-form.js';
 
@@ -61,37 +62,30 @@ export function Trial({ webhookId, close }: Panel & { readonly webhookId: string
   });
   return (
     <Section title="Send a test">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!test.isPending) test.mutate();
-        }}
-      >
-        <Stack gap="md" maw={420}>
-          <Text size="sm" c="dimmed">
-            One signed request with invented data, marked as synthetic. It is not repeated.
-          </Text>
-          <NativeSelect
-            label="Event"
-            data={testNames}
-            value={eventType}
-            onChange={({ currentTarget }) => {
-              setEventType(currentTarget.value);
-              test.reset();
-            }}
-          />
-          <FormProblem error={test.error} />
-          <TrialResult result={test.data} />
-          <Group>
-            <Button type="submit" loading={test.isPending}>
-              Send
-            </Button>
-            <Button variant="default" onClick={close}>
-              Close
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <Form sending={test} submit={() => test.mutate()} widthMax={420}>
+        <Text size="sm" c="dimmed">
+          One signed request with invented data, marked as synthetic. It is not repeated.
+        </Text>
+        <NativeSelect
+          label="Event"
+          data={testNames}
+          value={eventType}
+          onChange={({ currentTarget }) => {
+            setEventType(currentTarget.value);
+            test.reset();
+          }}
+        />
+        <FormProblem error={test.error} />
+        <TrialResult result={test.data} />
+        <Group>
+          <Button type="submit" loading={test.isPending}>
+            Send
+          </Button>
+          <Button variant="default" onClick={close}>
+            Close
+          </Button>
+        </Group>
+      </Form>
     </Section>
   );
 }
@@ -220,7 +214,7 @@ export function Rotation({ webhookId }: { readonly webhookId: string }) {
           </Stack>
         ) : (
           <Stack gap="md">
-            <SecretOnce secret={rotate.data.secret} text="" />
+            <ShownOnce value={rotate.data.secret} name="the signing secret" />
             {rotate.data.previousSecretEndsAt === null ? null : (
               <Text size="sm">
                 The old one signs until <Time at={rotate.data.previousSecretEndsAt} />.

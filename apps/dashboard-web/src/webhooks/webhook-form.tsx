@@ -1,7 +1,8 @@
 /** The fields of an endpoint: where it is, what it is told, and a label for people. */
-import { Button, Checkbox, Group, Stack, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { Button, Checkbox, Group, TextInput } from '@mantine/core';
+import { useState } from 'react';
 import { ApiFailure } from '../api.js';
+import { Form } from '../form.js';
 import { FormProblem } from '../ui.js';
 import { eventNames } from './delivery-search.js';
 import { allPaymentEvents, type Subscriptions } from './webhook-data.js';
@@ -39,9 +40,7 @@ export function WebhookForm({ initial, action, isPending, error, submit, change,
     setIsEmpty(false);
     change();
   };
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    if (isPending) return;
+  const send = () => {
     const url = fields.url.trim();
     setIsEmpty(url === '');
     if (url === '') return;
@@ -54,43 +53,41 @@ export function WebhookForm({ initial, action, isPending, error, submit, change,
     });
   };
   return (
-    <form className="card narrow" onSubmit={send} noValidate>
-      <Stack gap="md">
-        {failure?.problems.length ? null : <FormProblem error={error} />}
-        <TextInput
-          label="URL"
-          type="url"
-          inputMode="url"
-          autoComplete="off"
-          placeholder="https://example.com/webhooks"
-          value={fields.url}
-          error={isEmpty ? 'Fill in this field.' : (failure?.problemOf('url') ?? null)}
-          onChange={({ currentTarget }) => set({ url: currentTarget.value })}
-        />
-        <TextInput
-          label="Label"
-          description="How it is called here. Optional."
-          autoComplete="off"
-          maxLength={labelMax}
-          value={fields.label}
-          error={failure?.problemOf('label') ?? null}
-          onChange={({ currentTarget }) => set({ label: currentTarget.value })}
-        />
-        <EventChoice
-          chosen={fields.subscribedEvents}
-          problem={problemOfEvents(failure)}
-          choose={(subscribedEvents) => set({ subscribedEvents })}
-        />
-        <Group justify="flex-end" mt="xs">
-          <Button variant="default" onClick={back}>
-            Back
-          </Button>
-          <Button type="submit" loading={isPending}>
-            {action}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form className="card narrow" sending={{ isPending, error }} submit={send}>
+      {failure?.problems.length ? null : <FormProblem error={error} />}
+      <TextInput
+        label="URL"
+        type="url"
+        inputMode="url"
+        autoComplete="off"
+        placeholder="https://example.com/webhooks"
+        value={fields.url}
+        error={isEmpty ? 'Fill in this field.' : (failure?.problemOf('url') ?? null)}
+        onChange={({ currentTarget }) => set({ url: currentTarget.value })}
+      />
+      <TextInput
+        label="Label"
+        description="How it is called here. Optional."
+        autoComplete="off"
+        maxLength={labelMax}
+        value={fields.label}
+        error={failure?.problemOf('label') ?? null}
+        onChange={({ currentTarget }) => set({ label: currentTarget.value })}
+      />
+      <EventChoice
+        chosen={fields.subscribedEvents}
+        problem={problemOfEvents(failure)}
+        choose={(subscribedEvents) => set({ subscribedEvents })}
+      />
+      <Group justify="flex-end" mt="xs">
+        <Button variant="default" onClick={back}>
+          Back
+        </Button>
+        <Button type="submit" loading={isPending}>
+          {action}
+        </Button>
+      </Group>
+    </Form>
   );
 }
 
