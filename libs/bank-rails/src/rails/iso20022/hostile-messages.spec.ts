@@ -1,11 +1,13 @@
 import { generator } from '@pis/local-servers/testing';
 import { IsoFeed } from './iso-feed.js';
+import { isoRails } from './messages.js';
+import { readPlainXml } from './plain-xml.js';
 import { profileOf } from './profiles.js';
 import { readIsoMessage } from './read-messages.js';
 import { sampleMessages, isoSender, sampleTransfer } from './testing/sample-messages.js';
 import { xmlProblems } from './testing/schema.js';
 import { writeIsoMessage } from './write-messages.js';
-import { readXml, xmlLimits } from './xml-reader.js';
+import { readAnyXml, readXml, xmlLimits } from './xml-reader.js';
 import { MessageRefused } from './xml.js';
 
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -221,6 +223,45 @@ it('reads or refuses any mutation, and never fails otherwise', () => {
   expect(refused).toBeGreaterThan(1_000);
 });
 
+it('reads plain XML as the parser does', () => {
+  const random = generator(20_261_130);
+  const samples = isoRails.flatMap((rail) =>
+    sampleMessages(rail).map((message) =>
+      new TextDecoder().decode(writeIsoMessage(profileOf(rail), isoSender, message)),
+    ),
+  );
+  for (const text of samples) expect(readPlainXml(text, xmlLimits)).toEqual(readAnyXml(text));
+  let plain = 0;
+  for (let run = 0; run < 20_000; run += 1) {
+    const seed = run % 2 === 0 ? '<r xmlns="q" c="d e"><a>b > c</a><p/> x</r>' : '<a>b &amp; c</a>';
+    // Text that was decoded has no lone surrogates.
+    const text = mutated(`${random(2) === 0 ? declaration : ''}${seed}`, random).toWellFormed();
+    const element = readPlainXml(text, xmlLimits);
+    if (element === null) continue;
+    plain += 1;
+    // It throws if the parser refuses the text.
+    expect(element).toEqual(readAnyXml(text));
+  }
+  expect(plain).toBeGreaterThan(1_000);
+});
+
+it.each([
+  ['elements that are nested too deep', '<a>'.repeat(41) + '</a>'.repeat(41)],
+  ['too many elements', `<a>${'<b/>'.repeat(xmlLimits.elementsMax)}</a>`],
+])('takes %s for no plain XML', (_, text) => {
+  expect(readPlainXml(text, xmlLimits)).toBeNull();
+});
+
+function mutated(text: string, random: (below: number) => number): string {
+  let changed = text;
+  for (let changes = 1 + random(3); changes > 0; changes -= 1) {
+    const at = random(changed.length + 1);
+    const piece = pieces[random(pieces.length)] ?? '';
+    changed = changed.slice(0, at) + piece + changed.slice(at + random(3));
+  }
+  return changed;
+}
+
 /** Pieces of markup that make a document almost well-formed, or almost not. */
 const pieces = [
   ...['<', '>', '/', '"', "'", '&', ';', '=', ' ', ':', '!', '?', '-', ']', '\n', '\t', 'a'],
@@ -236,7 +277,17 @@ const pieces = [
     ' p:a="b"',
     'xml',
   ],
-  ...['<?xml version="1.0"?>', '<?a?>', '<p:a/>', ' xmlns:p=""', '\u00e9', '\ud83d\ude00', 'é='],
+  ...[
+    '<?xml version="1.0"?>',
+    '<?a?>',
+    '<a />',
+    '</a >',
+    ' xmlns=""',
+    '\u00a0',
+    '\u0001',
+    '\ufffe',
+  ],
+  ...['<p:a/>', ' xmlns:p=""', '\u00e9', '\ud83d\ude00', 'é='],
 ];
 
 it('reads only what libxml2 takes for well-formed XML, too', async () => {
@@ -244,12 +295,8 @@ it('reads only what libxml2 takes for well-formed XML, too', async () => {
   const read: string[] = [];
   let refused = 0;
   for (let run = 0; run < 6_000; run += 1) {
-    let text = run % 2 === 0 ? good : '<r xmlns:p="q" c="d"><a>b</a><p:a/>\n</r>';
-    for (let changes = 1 + random(3); changes > 0; changes -= 1) {
-      const at = random(text.length + 1);
-      const piece = pieces[random(pieces.length)] ?? '';
-      text = text.slice(0, at) + piece + text.slice(at + random(3));
-    }
+    const seed = run % 2 === 0 ? good : '<r xmlns:p="q" c="d"><a>b</a><p:a/>\n</r>';
+    const text = mutated(seed, random);
     try {
       readXml(encode(text));
       read.push(text);

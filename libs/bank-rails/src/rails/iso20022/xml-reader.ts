@@ -14,6 +14,7 @@ import {
   XmlProcessingInstruction,
   XmlText,
 } from '@rgrove/parse-xml';
+import { readPlainXml } from './plain-xml.js';
 import { MessageRefused, type XmlElement } from './xml.js';
 
 /** Far above what bank messages need: one about one payment has a few kilobytes. */
@@ -29,7 +30,13 @@ export const xmlLimits = {
 export function readXml(bytes: Uint8Array): XmlElement {
   if (bytes.byteLength > xmlLimits.messageMaxBytes)
     throw new MessageRefused(`the message is larger than ${xmlLimits.messageMaxBytes} bytes`);
-  return new TreeReader(xmlLimits.elementsMax).element(rootOf(textOf(bytes)), xmlPrefixes, 1);
+  const text = textOf(bytes);
+  return readPlainXml(text, xmlLimits) ?? readAnyXml(text);
+}
+
+/** @param text with line feeds as the only line ends. @throws MessageRefused */
+export function readAnyXml(text: string): XmlElement {
+  return new TreeReader(xmlLimits.elementsMax).element(rootOf(text), xmlPrefixes, 1);
 }
 
 /**
