@@ -60,6 +60,9 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
   }
 
   async function open(sealed: Sealed, owner: Owner, place?: string): Promise<string> {
+    const known = openedTexts.find(sealed, owner, place);
+    if (known !== undefined && (await dataKeys.withVersion(owner, known.version)) === known.key)
+      return known.plaintext;
     const [, form, version, iv, text] = sealedForm.exec(sealed) ?? [];
     if (version === undefined || iv === undefined || text === undefined) {
       const v1 = parseV1(sealed);
@@ -70,10 +73,8 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       throw new CannotOpen('the text was sealed for a place, and none is given');
     const key = await dataKeys.withVersion(owner, Number(version));
     const additionalData = sealedFor(owner, Number(version), form === 'v3' ? place : undefined);
-    const known = openedTexts.find(sealed, key, additionalData);
-    if (known !== undefined) return known;
     const plaintext = decrypt(key, encryptedOf(iv, text), additionalData).toString('utf8');
-    openedTexts.remember(sealed, { key, additionalData, plaintext });
+    openedTexts.remember({ sealed, key, version: Number(version), owner, place, plaintext });
     return plaintext;
   }
 
@@ -119,7 +120,7 @@ export function createKeyring({ masterKeys, table, nowMs }: KeyringOptions): Sto
       const sealed = `${form}.${version}.${iv.toString('base64url')}.${text.toString('base64url')}`;
       // A lone surrogate is sealed as another character.
       if (plaintext.isWellFormed())
-        openedTexts.remember(sealed, { key, additionalData, plaintext });
+        openedTexts.remember({ sealed, key, version, owner, place, plaintext });
       return sealed;
     },
   };
