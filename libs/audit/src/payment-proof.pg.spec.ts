@@ -51,6 +51,24 @@ it('while no checkpoint covers the events, the reason names the runbook of late 
   await expect(prove(await append())).rejects.toThrow(reason);
 });
 
+it('somebody who may only read gets the proofs of what is signed, and waits for the rest', async () => {
+  const signed = await append();
+  await sign();
+  const role = `reader_${randomUUID().replaceAll('-', '')}`;
+  await pool.query(`CREATE ROLE ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`);
+  const reader = openTestPool(database.url, 1);
+  try {
+    await reader.query(`SET ROLE ${role}`);
+    const proveAsReader = (streamId: string) =>
+      proveStream({ store, pool: reader }, streamId, { timeoutMs: 1_000, pollMs: 1_000 });
+    expect((await proveAsReader(signed)).events).toHaveLength(1);
+    await expect(proveAsReader(await append())).rejects.toThrow('no signed checkpoint covers');
+  } finally {
+    await reader.end();
+    await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  }
+});
+
 it.each([
   ['altered', `UPDATE events SET data = '{"number":9}' WHERE stream_id = $1`],
   ['removed', 'DELETE FROM events WHERE stream_id = $1'],

@@ -1,6 +1,6 @@
 /** Proofs that the events of a stream are in the signed log. */
 import { type EventStore, type RecordedEvent, StoreUnavailable } from '@pis/event-store';
-import { pause } from '@pis/postgres';
+import { pause, sqlStateOf } from '@pis/postgres';
 import type pg from 'pg';
 import { type Checkpoint, newestCheckpoint } from './checkpoints.js';
 import { hashOfLeaf, leafOf } from './leaf.js';
@@ -29,7 +29,7 @@ export interface ProofWait {
 
 /**
  * The proofs of all events that are in the stream now. Events that no checkpoint covers yet make the signer sign one,
- * which this waits for.
+ * which this waits for. A reader that may not write waits for the one that is signed each minute.
  * @throws StoreUnavailable also when no checkpoint covers them in time
  */
 export async function proveStream(
@@ -59,9 +59,16 @@ export async function proveStream(
     }
     if (performance.now() - startedMs >= wait.timeoutMs)
       throw new StoreUnavailable(await whyUnproven(pool, checkpoint));
-    await wantCheckpoint(pool, true);
+    await wantCheckpoint(pool, true).catch(unlessReadOnly);
     await pause(wait.pollMs);
   }
+}
+
+/** insufficient_privilege, read_only_sql_transaction: an auditor, or a standby. */
+const readOnlyStates = ['42501', '25006'];
+
+function unlessReadOnly(error: unknown): void {
+  if (!readOnlyStates.includes(sqlStateOf(error))) throw error;
 }
 
 const unproven = 'no signed checkpoint covers all events of the payment yet';
