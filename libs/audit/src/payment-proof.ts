@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { type Checkpoint, newestCheckpoint } from './checkpoints.js';
 import { hashOfLeaf, leafOf } from './leaf.js';
 import { inclusionProofs, rootAt } from './merkle-tree.js';
-import { indexesOf, readTree, storedNodes, wantCheckpoint } from './tree-store.js';
+import { indexesOf, type PlacedLeaf, readTree, storedNodes, wantCheckpoint } from './tree-store.js';
 
 export interface EventProof {
   /** From 0. */
@@ -58,7 +58,7 @@ export async function proveStream(
       return { checkpoint, events: proven };
     }
     if (performance.now() - startedMs >= wait.timeoutMs)
-      throw new StoreUnavailable(await whyUnproven(pool, checkpoint));
+      throw new StoreUnavailable(await whyUnproven(pool, leaves, checkpoint));
     await wantCheckpoint(pool, true).catch(unlessReadOnly);
     await pause(wait.pollMs);
   }
@@ -74,11 +74,29 @@ function unlessReadOnly(error: unknown): void {
 const unproven = 'no signed checkpoint covers all events of the payment yet';
 
 /** Names the runbook. Only the process that signs knows for sure that the signing is broken. Mostly, the stored tree tells, too. */
-async function whyUnproven(pool: pg.Pool, signed: Checkpoint | null): Promise<string> {
+async function whyUnproven(
+  pool: pg.Pool,
+  leaves: readonly PlacedLeaf[],
+  signed: Checkpoint | null,
+): Promise<string> {
+  if (await differs(pool, leaves))
+    return 'an event of the payment differs between the log and the stored tree: pis audit verify tells more';
   const isSigned = signed === null || (await treeBeginsWith(pool, signed));
   return isSigned
     ? `${unproven}: see PisAuditSigningLate in docs/runbooks/log.md, or PisAuditSigningBroken if that alert fires`
     : `${unproven}, because the log differs from what was signed: see PisAuditSigningBroken in docs/runbooks/log.md`;
+}
+
+/** Whether the tree lacks a leaf although it has come that far. */
+async function differs(pool: pg.Pool, leaves: readonly PlacedLeaf[]): Promise<boolean> {
+  const before = await readTree(pool);
+  const indexes = await indexesOf(pool, leaves);
+  const after = await readTree(pool);
+  // Smaller when it is computed again meanwhile.
+  if (before === null || after === null || after.size < before.size) return false;
+  return leaves.some(
+    ({ position }, place) => position <= before.position && indexes[place] === null,
+  );
 }
 
 /** Whether the stored tree is that of the checkpoint, up to its size. */

@@ -177,10 +177,16 @@ export async function storedHashes(
   return { size: Number(rows[0]?.size ?? 0), hashes };
 }
 
+export interface PlacedLeaf {
+  /** Of its event. */
+  readonly position: Position;
+  readonly hash: Buffer;
+}
+
 /** Where leaves are in the tree, in order; null for one that it does not have yet. */
 export async function indexesOf(
   pool: pg.Pool,
-  leaves: readonly { readonly position: Position; readonly hash: Buffer }[],
+  leaves: readonly PlacedLeaf[],
 ): Promise<readonly (number | null)[]> {
   const { rows } = await pool.query<{ index: string | null; hashes: Buffer | null }>({
     name: 'audit_tiles.find',
