@@ -1,6 +1,13 @@
 /** What is known of the server's state, and how long it counts as fresh. */
 import type { Me } from '@pis/dashboard/api';
-import { notifyManager, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  notifyManager,
+  QueryCache,
+  QueryClient,
+  type QueryKey,
+  queryOptions,
+} from '@tanstack/react-query';
 import { ApiFailure, call, callPage, type Page } from './api.js';
 
 const staleMs = 5_000;
@@ -84,6 +91,29 @@ function noteEndOfSession(error: Error): void {
   if (error instanceof ApiFailure && error.status === 401) become(null, true);
 }
 
+interface PageQuery {
+  readonly limit: string;
+  readonly cursor?: string;
+}
+
+/** A list that is loaded page by page. */
+export function pagesQuery<Data>(
+  queryKey: QueryKey,
+  limit: string,
+  load: (query: PageQuery, signal: AbortSignal) => Promise<Page<Data>>,
+) {
+  return infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam, signal }) => load(pageAt(limit, pageParam), signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+}
+
+function pageAt(limit: string, cursor: string | null): PageQuery {
+  return { limit, ...(cursor === null ? {} : { cursor }) };
+}
+
 const choicesPageMax = '100';
 /** More would be no choice but a search. */
 const choicesMax = 500;
@@ -92,11 +122,10 @@ const choicesMax = 500;
 export const originatorChoices = queryOptions({
   queryKey: ['originators', 'choices'],
   queryFn: ({ signal }) =>
-    firstPages((cursor) => callPage('listOriginators', { query: pageAt(cursor), signal })),
+    firstPages((cursor) =>
+      callPage('listOriginators', { query: pageAt(choicesPageMax, cursor), signal }),
+    ),
 });
-function pageAt(cursor: string | null): { readonly limit: string; readonly cursor?: string } {
-  return { limit: choicesPageMax, ...(cursor === null ? {} : { cursor }) };
-}
 
 async function firstPages<Item>(
   load: (cursor: string | null) => Promise<Page<readonly Item[]>>,

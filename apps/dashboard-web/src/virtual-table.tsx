@@ -26,7 +26,7 @@ export interface Column<Item> {
     | undefined;
 }
 
-interface TableProps<Item> {
+export interface TableProps<Item> {
   readonly label: string;
   readonly items: readonly Item[];
   readonly columns: readonly Column<Item>[];
@@ -37,7 +37,7 @@ interface VirtualTableProps<Item> extends TableProps<Item> {
   /** Whether there are items that were not loaded. */
   readonly hasMore: boolean;
   /** Whether they can be loaded now. */
-  readonly canLoad?: boolean;
+  readonly canLoad: boolean;
   /** Rows below those in view that are loaded before they are reached. */
   readonly aheadMin?: number;
   readonly loadMore: () => void;
@@ -50,7 +50,7 @@ export function VirtualTable<Item>({
   columns,
   idOf,
   hasMore,
-  canLoad = hasMore,
+  canLoad,
   aheadMin = overscan,
   loadMore,
 }: VirtualTableProps<Item>) {

@@ -1,14 +1,15 @@
 /** Payments that wait for a second person, and what became of former ones. The filter is in the address. */
 import { Badge, Button, Group, NativeSelect, Stack } from '@mantine/core';
 import type { ApprovalState, ApprovalView } from '@pis/dashboard/api';
-import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { callPage } from '../api.js';
 import { directionNames, labelOf, money, nameOf } from '../format.js';
+import { ListTable } from '../list-table.js';
 import { usePolling } from '../live.js';
-import { meQuery } from '../queries.js';
-import { EmptyState, LoadFailed, PageHeader, RestFailed, ShortTime } from '../ui.js';
-import { type Column, VirtualTable } from '../virtual-table.js';
+import { meQuery, pagesQuery } from '../queries.js';
+import { EmptyState, PageHeader, ShortTime } from '../ui.js';
+import type { Column } from '../virtual-table.js';
 import { type ApprovalSearch, approvalSearchOf, stateNames } from './approval-search.js';
 import { ApprovalSettingsSection } from './approval-settings.js';
 
@@ -16,16 +17,9 @@ const pageSize = '50';
 const refreshMs = 10_000;
 
 const listQuery = (search: ApprovalSearch) =>
-  infiniteQueryOptions({
-    queryKey: ['approvals', 'list', search],
-    queryFn: ({ pageParam, signal }) =>
-      callPage('listApprovals', {
-        query: { ...search, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-        signal,
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-  });
+  pagesQuery(['approvals', 'list', search], pageSize, (page, signal) =>
+    callPage('listApprovals', { query: { ...search, ...page }, signal }),
+  );
 
 export function ApprovalListPage() {
   const search = useSearch({ from: '/shell/approvals' });
@@ -36,40 +30,28 @@ export function ApprovalListPage() {
     // Who read on is not made to load every page again.
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : everyMs),
   });
-  const items = list.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <>
       <PageHeader title="Approvals" />
       <Stack gap="md">
         <ApprovalSettingsSection mayChange={me?.role === 'admin'} />
         <Filter search={search} />
-        {list.isLoadingError ? (
-          <LoadFailed error={list.error} retry={() => void list.refetch()} />
-        ) : (
-          <div className="card flush" aria-busy={list.isPending}>
-            {items.length > 0 ? (
-              <VirtualTable
-                label="Approvals"
-                items={items}
-                columns={columns}
-                idOf={({ approvalId }) => approvalId}
-                hasMore={list.hasNextPage}
-                canLoad={list.hasNextPage && !list.isFetching && !list.isError}
-                loadMore={() => void list.fetchNextPage()}
-              />
-            ) : list.isPending ? (
-              <EmptyState title="Loading" text="One moment." />
-            ) : search.state !== undefined ? (
+        <ListTable
+          list={list}
+          label="Approvals"
+          columns={columns}
+          idOf={({ approvalId }) => approvalId}
+          empty={
+            search.state !== undefined ? (
               <EmptyState title="No approvals match" text="Change or clear the filter." />
             ) : (
               <EmptyState
                 title="No approvals yet"
                 text="Payments above the amount wait here until a second person approves them."
               />
-            )}
-          </div>
-        )}
-        {list.isLoadingError ? null : <RestFailed list={list} />}
+            )
+          }
+        />
       </Stack>
     </>
   );

@@ -1,8 +1,7 @@
 /** What the screen of exports knows and calls. */
 import type { DashboardApi, ExportItem } from '@pis/dashboard/api';
-import { infiniteQueryOptions } from '@tanstack/react-query';
 import { callPage } from '../api.js';
-import { queryClient } from '../queries.js';
+import { pagesQuery, queryClient } from '../queries.js';
 
 export type Kind = ExportItem['kind'];
 export type Format = ExportItem['format'];
@@ -33,24 +32,13 @@ export const formatsOf: Readonly<Record<Kind, readonly Format[]>> = {
 };
 
 const pageSize = '20';
-const progressMs = 2_000;
 
-const isOpen = ({ status }: Pick<ExportItem, 'status'>): boolean =>
+export const isOpen = ({ status }: Pick<ExportItem, 'status'>): boolean =>
   status === 'queued' || status === 'running';
 
-export const exportList = infiniteQueryOptions({
-  queryKey: ['exports', 'list'],
-  queryFn: ({ pageParam, signal }) =>
-    callPage('listExports', {
-      query: { limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-      signal,
-    }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ nextCursor }) => nextCursor,
-  // Only while a file is written: nothing else changes by itself but the end of a file's time.
-  refetchInterval: ({ state }) =>
-    state.data?.pages.some(({ data }) => data.some(isOpen)) === true ? progressMs : false,
-});
+export const exportList = pagesQuery(['exports', 'list'], pageSize, (query, signal) =>
+  callPage('listExports', { query, signal }),
+);
 
 export function refreshExports(): Promise<void> {
   return queryClient.invalidateQueries({ queryKey: exportList.queryKey });

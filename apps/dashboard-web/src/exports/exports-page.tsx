@@ -8,7 +8,7 @@ import { call } from '../api.js';
 import { nameOf } from '../format.js';
 import { meQuery, originatorChoices } from '../queries.js';
 import { EmptyState, FormProblem, LoadFailed, PageHeader, RestFailed, Time } from '../ui.js';
-import { exportList, formatNames, kindNames, refreshExports } from './export-data.js';
+import { exportList, formatNames, isOpen, kindNames, refreshExports } from './export-data.js';
 import { NewExportForm } from './new-export.js';
 
 export function ExportsPage() {
@@ -33,8 +33,15 @@ export function ExportsPage() {
   );
 }
 
+const progressMs = 2_000;
+
 function ExportList({ mayAct }: { readonly mayAct: boolean }) {
-  const list = useInfiniteQuery(exportList);
+  const list = useInfiniteQuery({
+    ...exportList,
+    // Only while a file is written: nothing else changes by itself but the end of a file's time.
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ data }) => data.some(isOpen)) === true ? progressMs : false,
+  });
   const originators = useQuery(originatorChoices);
   const items = list.data?.pages.flatMap(({ data }) => data) ?? [];
   if (list.isLoadingError)
@@ -188,7 +195,6 @@ function Actions({
     mutationFn: () => call('cancelExport', { ids: { exportId } }),
     onSettled: refreshExports,
   });
-  const isOpen = status === 'queued' || status === 'running';
   return (
     <Stack gap="xs" align="flex-end">
       <Group gap="sm">
@@ -202,7 +208,7 @@ function Actions({
             Download
           </a>
         ) : null}
-        {mayAct && isOpen ? (
+        {mayAct && isOpen({ status }) ? (
           <Button
             size="compact-sm"
             variant="default"

@@ -5,9 +5,10 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { nameOf } from '../format.js';
+import { ListTable } from '../list-table.js';
 import { meQuery, originatorChoices } from '../queries.js';
-import { EmptyState, LoadFailed, PageHeader, RestFailed, ShortTime } from '../ui.js';
-import { type Column, VirtualTable } from '../virtual-table.js';
+import { EmptyState, PageHeader, ShortTime } from '../ui.js';
+import type { Column } from '../virtual-table.js';
 import { type Contact, contactList, type ContactSearch } from './party-queries.js';
 import { contactSearchOf } from './party-search.js';
 
@@ -34,42 +35,23 @@ export function ContactListPage() {
 function FoundContacts({ search }: { readonly search: ContactSearch }) {
   // The former list stays until the next one is there: no flicker at every letter.
   const list = useInfiniteQuery({ ...contactList(search), placeholderData: keepPreviousData });
-  const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = list;
-  const items = list.data?.pages.flatMap(({ data }) => data) ?? [];
-  const hasMore = hasNextPage && !isFetchingNextPage && !isError;
-  const isEmpty = items.length === 0;
-  // A page of a search may be empty, and the next one not.
-  useEffect(() => {
-    if (isEmpty && hasMore) void fetchNextPage();
-  }, [isEmpty, hasMore, fetchNextPage]);
-  if (isError && isEmpty)
-    return <LoadFailed error={list.error} retry={() => void list.refetch()} />;
-  const isBusy = list.isPending || (isEmpty && hasNextPage);
   return (
-    <>
-      <div className="card flush" aria-busy={isBusy}>
-        {!isEmpty ? (
-          <VirtualTable
-            label="Contacts"
-            items={items}
-            columns={columns}
-            idOf={({ contactId }) => contactId}
-            hasMore={hasMore}
-            loadMore={() => void fetchNextPage()}
-          />
-        ) : isBusy ? (
-          <EmptyState title="Loading" text="One moment." />
-        ) : search.search !== undefined || search.originatorId !== undefined ? (
+    <ListTable
+      list={list}
+      label="Contacts"
+      columns={columns}
+      idOf={({ contactId }) => contactId}
+      empty={
+        search.search !== undefined || search.originatorId !== undefined ? (
           <EmptyState title="No contacts match" text="Change or clear the filters." />
         ) : (
           <EmptyState
             title="No contacts yet"
             text="Save the people and companies that you pay or request money from. Contacts made through the API appear here, too."
           />
-        )}
-      </div>
-      <RestFailed list={list} />
-    </>
+        )
+      }
+    />
   );
 }
 

@@ -2,42 +2,28 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { labelOf, nameOf, recipientTypes } from '../format.js';
-import { EmptyState, LoadFailed, RestFailed, PageHeader } from '../ui.js';
-import { type Column, VirtualTable } from '../virtual-table.js';
+import { ListTable } from '../list-table.js';
+import { EmptyState, PageHeader } from '../ui.js';
+import type { Column } from '../virtual-table.js';
 import { type Originator, originatorList } from './party-queries.js';
 
 export function OriginatorListPage() {
   const list = useInfiniteQuery(originatorList);
-  const items = list.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <>
       <PageHeader title="Originators" />
-      {list.isLoadingError ? (
-        <LoadFailed error={list.error} retry={() => void list.refetch()} />
-      ) : (
-        <>
-          <div className="card flush" aria-busy={list.isPending}>
-            {items.length > 0 ? (
-              <VirtualTable
-                label="Originators"
-                items={items}
-                columns={columns}
-                idOf={({ originatorId }) => originatorId}
-                hasMore={list.hasNextPage && !list.isFetchingNextPage && !list.isError}
-                loadMore={() => void list.fetchNextPage()}
-              />
-            ) : list.isPending ? (
-              <EmptyState title="Loading" text="One moment." />
-            ) : (
-              <EmptyState
-                title="No originators yet"
-                text="An originator is your side of every payment. Operators create one with pis originator create."
-              />
-            )}
-          </div>
-          <RestFailed list={list} />
-        </>
-      )}
+      <ListTable
+        list={list}
+        label="Originators"
+        columns={columns}
+        idOf={({ originatorId }) => originatorId}
+        empty={
+          <EmptyState
+            title="No originators yet"
+            text="An originator is your side of every payment. Operators create one with pis originator create."
+          />
+        }
+      />
     </>
   );
 }

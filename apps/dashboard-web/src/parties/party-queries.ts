@@ -1,8 +1,8 @@
 /** What is known of contacts and originators. */
 import type { DashboardApi } from '@pis/dashboard/api';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { call, callPage } from '../api.js';
-import { queryClient } from '../queries.js';
+import { pagesQuery, queryClient } from '../queries.js';
 
 export type Contact = DashboardApi['listContacts']['data'][number];
 export type ContactPageData = DashboardApi['getContact']['data'];
@@ -17,27 +17,13 @@ export interface ContactSearch {
 }
 
 export const contactList = (search: ContactSearch) =>
-  infiniteQueryOptions({
-    queryKey: ['contacts', 'list', search],
-    queryFn: ({ pageParam, signal }) =>
-      callPage('listContacts', {
-        query: { ...search, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-        signal,
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-  });
+  pagesQuery(['contacts', 'list', search], pageSize, (page, signal) =>
+    callPage('listContacts', { query: { ...search, ...page }, signal }),
+  );
 
-export const originatorList = infiniteQueryOptions({
-  queryKey: ['originators', 'list'],
-  queryFn: ({ pageParam, signal }) =>
-    callPage('listOriginators', {
-      query: { limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-      signal,
-    }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ nextCursor }) => nextCursor,
-});
+export const originatorList = pagesQuery(['originators', 'list'], pageSize, (query, signal) =>
+  callPage('listOriginators', { query, signal }),
+);
 
 export const contactQuery = (contactId: string) =>
   queryOptions({

@@ -1,14 +1,13 @@
 /** The payments of the organization, the newest first. The filters are in the address. */
 import './payment-list.css';
 import { Button, Group } from '@mantine/core';
-import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useMemo } from 'react';
 import { callPage } from '../api.js';
 import { usePolling } from '../live.js';
-import { meQuery } from '../queries.js';
-import { EmptyState, LoadFailed, RestFailed, PageHeader } from '../ui.js';
-import { VirtualTable } from '../virtual-table.js';
+import { ListTable } from '../list-table.js';
+import { meQuery, pagesQuery } from '../queries.js';
+import { EmptyState, PageHeader } from '../ui.js';
 import { ExportProgress, useCsvExport } from './csv-export.js';
 import { PaymentFilters } from './payment-filters.js';
 import { paymentColumns } from './payment-rows.js';
@@ -20,19 +19,13 @@ const refreshMs = 10_000;
 /** Rows below those in view that are loaded before they are reached. */
 const aheadMin = 100;
 
-const listQuery = (search: PaymentSearch) =>
-  infiniteQueryOptions({
-    queryKey: ['payments', 'list', search],
-    queryFn: ({ pageParam, signal }) =>
-      callPage('listPayments', {
-        query: { ...search, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-        signal,
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-    // It would compare all pages with each new one.
-    structuralSharing: false,
-  });
+const listQuery = (search: PaymentSearch) => ({
+  ...pagesQuery(['payments', 'list', search], pageSize, (page, signal) =>
+    callPage('listPayments', { query: { ...search, ...page }, signal }),
+  ),
+  // It would compare all pages with each new one.
+  structuralSharing: false,
+});
 
 export function PaymentListPage() {
   const search = useSearch({ from: '/shell/payments' });
@@ -73,37 +66,23 @@ function PaymentList({ search }: { readonly search: PaymentSearch }) {
     // Who scrolled far down reads on: every page would be loaded again.
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : pollMs),
   });
-  const { data } = list;
-  const items = useMemo(() => data?.pages.flatMap((page) => page.data) ?? [], [data]);
-  // A page that could not be loaded hides none of those that are there.
-  if (list.isError && items.length === 0)
-    return <LoadFailed error={list.error} retry={() => void list.refetch()} />;
   return (
-    <>
-      <div className="card flush" aria-busy={list.isPending}>
-        {items.length > 0 ? (
-          <VirtualTable
-            label="Payments"
-            items={items}
-            columns={paymentColumns}
-            idOf={({ paymentId }) => paymentId}
-            aheadMin={aheadMin}
-            hasMore={list.hasNextPage}
-            canLoad={list.hasNextPage && !list.isFetching && !list.isError}
-            loadMore={() => void list.fetchNextPage()}
-          />
-        ) : list.isPending ? (
-          <EmptyState title="Loading" text="One moment." />
-        ) : hasFilters(search) ? (
+    <ListTable
+      list={list}
+      label="Payments"
+      columns={paymentColumns}
+      idOf={({ paymentId }) => paymentId}
+      aheadMin={aheadMin}
+      empty={
+        hasFilters(search) ? (
           <EmptyState title="No payments match" text="Change or clear the filters." />
         ) : (
           <EmptyState
             title="No payments yet"
             text="Request money from somebody, or send it. Payments made through the API appear here, too."
           />
-        )}
-      </div>
-      <RestFailed list={list} />
-    </>
+        )
+      }
+    />
   );
 }

@@ -1,8 +1,8 @@
 /** What the pages of webhooks know of the server's state, and the words for it. */
 import type { DashboardApi } from '@pis/dashboard/api';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { call, callPage } from '../api.js';
-import { queryClient } from '../queries.js';
+import { pagesQuery, queryClient } from '../queries.js';
 import type { DeliverySearch } from './delivery-search.js';
 
 export type Summary = DashboardApi['listWebhooks']['data'][number];
@@ -24,17 +24,9 @@ export const webhookQuery = (webhookId: string) =>
   });
 
 export const deliveriesQuery = (webhookId: string, search: DeliverySearch) =>
-  infiniteQueryOptions({
-    queryKey: ['deliveries', 'list', webhookId, search],
-    queryFn: ({ pageParam, signal }) =>
-      callPage('listDeliveries', {
-        ids: { webhookId },
-        query: { ...search, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) },
-        signal,
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-  });
+  pagesQuery(['deliveries', 'list', webhookId, search], pageSize, (page, signal) =>
+    callPage('listDeliveries', { ids: { webhookId }, query: { ...search, ...page }, signal }),
+  );
 
 export const deliveryQuery = (deliveryId: string) =>
   queryOptions({
