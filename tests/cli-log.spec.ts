@@ -73,6 +73,11 @@ it('consumers export and import carry checkpoints, and refuse those of another l
       await plain('consumers', 'import', '--file', fileOf({ consumers: [wrong] })),
       /is not an output of pis consumers export/,
     );
+  const secret = path.join(cli.scratch, 'secret');
+  writeFileSync(secret, 'hunter2');
+  const refused = await plain('consumers', 'import', '--file', secret);
+  expectRefusal(refused, /is not JSON/);
+  expect(refused.stderr).not.toContain('hunter2');
 });
 
 it('consumers reset accepts a position or a time, and reports what will be read', async () => {
@@ -124,7 +129,7 @@ it('quarantine skip needs a reason and an event that is in quarantine', async ()
   expect(await json('quarantine', 'list')).toEqual({ data: [] });
   const eventId = randomUUID();
   const skip = ['quarantine', 'skip', '--event', eventId];
-  expectRefusal(await plain(...skip), /--reason is required/);
+  expectRefusal(await plain(...skip), /required option '--reason/);
   expectRefusal(await plain(...skip, '--reason', 'x'), /is not in quarantine/);
   await cli.pool.query(
     `INSERT INTO quarantined_streams

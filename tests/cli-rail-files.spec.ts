@@ -116,6 +116,7 @@ it('forgets files that are older than the retention period, and no others', asyn
   const year = new Date().getUTCFullYear();
   expectRefusal(await plain('forget', '--before', `${year - 6}-01-01`), /PIS_RETENTION_YEARS/);
   expectRefusal(await plain('forget', '--before', 'yesterday'), /not a day/);
+  expectRefusal(await plain('forget'), /either --before or --id/);
   expect(await json('forget', '--before', `${year - 7}-01-01`)).toEqual({ forgotten: 1 });
   expectRefusal(await plain('show', '--id', old.id), /no file has this ID/);
 });

@@ -1,5 +1,4 @@
 /** `pis consumers`: shows and moves the position of each reader of the event log. */
-import { readFileSync } from 'node:fs';
 import { idSchema, validate } from '@pis/contracts';
 import { readCheckpoints } from '@pis/read-models';
 import {
@@ -17,6 +16,7 @@ import {
 import { shortReaders } from '@pis/service-kit/stores';
 import { Argument, Command } from 'commander';
 import { type Context, withContext } from '../context.js';
+import { readJson } from '../json-file.js';
 import { act, type ActionOptions, withOperator } from '../operator-action.js';
 import {
   CommandFailed,
@@ -135,13 +135,7 @@ async function reset(
 }
 
 function fileOf(file: string): readonly ExportedCheckpoint[] {
-  let content: unknown;
-  try {
-    content = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new CommandFailed(`${file}: ${(error as Error).message}`);
-  }
-  const consumers: unknown = Object(content).consumers;
+  const consumers: unknown = Object(readJson(file)).consumers;
   if (!Array.isArray(consumers) || consumers.length === 0 || !consumers.every(isExported))
     throw new CommandFailed(`${file} is not an output of pis consumers export`);
   return consumers;

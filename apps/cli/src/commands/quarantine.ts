@@ -42,12 +42,11 @@ export function quarantineCommands(): Command {
     withJson(
       command
         .command('skip')
-        .description('make every reader skip one event permanently; needs --reason')
+        .description('make every reader skip one event permanently')
         .requiredOption('--event <id>', 'event ID, from pis quarantine list', eventId),
     ),
+    { isReasonRequired: true },
   ).action(async (options: OutputOptions & ActionOptions & { event: string }) => {
-    if (options.reason === undefined)
-      throw new CommandFailed('--reason is required: a skip cannot be undone');
     const action = {
       name: 'quarantine skip',
       subject: { eventId: options.event },

@@ -130,8 +130,9 @@ async function apply(options: OutputOptions & ActionOptions & { id: string }): P
 type ForgetOptions = OutputOptions & ActionOptions & { before?: string; id?: string };
 
 async function forgetBefore(options: ForgetOptions): Promise<void> {
+  const { before: day } = options;
+  if (day === undefined) throw new CommandFailed('give either --before or --id');
   const { PIS_RETENTION_YEARS: defaultYears } = loadConfig(erasureEnv, process.env);
-  const day = options.before ?? '';
   const before = new Date(`${day}T00:00:00.000Z`);
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(before.getTime()))
     throw new CommandFailed('--before is not a day, YYYY-MM-DD');

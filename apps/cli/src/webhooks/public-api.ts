@@ -147,8 +147,13 @@ export class PublicApi {
   }
 
   private failure({ status, ok, headers }: Response, answer: ApiBody | null): CommandFailed {
-    const { code = `HTTP ${status}`, message = 'no answer of the API' } = answer?.error ?? {};
-    const said = `${this.url} answered ${code}: ${message}`;
+    const {
+      code = `HTTP ${status}`,
+      message = 'no answer of the API',
+      details,
+    } = answer?.error ?? {};
+    const problems = Array.isArray(details) ? details.map((one) => `\n${Object(one).message}`) : [];
+    const said = `${this.url} answered ${code}: ${message}${problems.join('')}`;
     // An incomplete answer, or a proxy's page, counts as no answer.
     if (passing.includes(status) || ok)
       return new ApiAway(said, retryAfterMsOf(headers.get('retry-after')));
@@ -172,7 +177,11 @@ export interface TestResult {
 interface ApiBody {
   readonly data?: unknown;
   readonly meta?: { readonly pagination?: { readonly nextCursor?: unknown } };
-  readonly error?: { readonly code?: string; readonly message?: string };
+  readonly error?: {
+    readonly code?: string;
+    readonly message?: string;
+    readonly details?: unknown;
+  };
 }
 
 /** Null when it is not a JSON object. */

@@ -3,7 +3,7 @@
  * the API, idempotency is the stream itself, under IDs that no Idempotency-Key of the API leads to.
  */
 import { randomUUID } from 'node:crypto';
-import { type DashboardPaymentRequest, type Problem, problem } from '@pis/contracts';
+import { type DashboardPaymentRequest, problem } from '@pis/contracts';
 import {
   type AccountHolder,
   type Contact,
@@ -310,10 +310,9 @@ export class LinkRequests {
     if (!isUsable(originator, organizationId)) return { refused: 'ORIGINATOR_NOT_FOUND' };
     if (contactId === null) return { organization, originator, contact: null };
     if (!isUsable(contact, organizationId)) return { refused: 'CONTACT_NOT_FOUND' };
-    const problems: Problem[] = [];
-    if (contact.originatorId !== originatorId)
-      problems.push(problem('recipient.contactId', 'validation_contact_originator_mismatch'));
-    return problems.length > 0 ? invalidRequest(problems) : { organization, originator, contact };
+    return contact.originatorId === originatorId
+      ? { organization, originator, contact }
+      : invalidRequest([problem('recipient.contactId', 'validation_contact_originator_mismatch')]);
   }
 }
 
