@@ -1,5 +1,6 @@
 /** A repeated Idempotency-Key is answered from the record of the payment, whoever cannot be read. */
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { payment as payments } from '@pis/domain';
 import { type EventStore, repository, StoreUnavailable, UnreadableEvent } from '@pis/event-store';
 import { by, completed, overriding, setUp } from './testing/erasure-world.js';
@@ -17,6 +18,12 @@ function withoutKeys(store: EventStore): EventStore {
   };
 }
 
+/** A repetition has another time than its first request. */
+async function nextMillisecond(): Promise<void> {
+  const nowMs = Date.now();
+  while (Date.now() <= nowMs) await setImmediate();
+}
+
 /** The payment of a key, and what a process says that gets the key again. */
 async function paid() {
   const world = await setUp();
@@ -24,6 +31,7 @@ async function paid() {
   const contactId = await newContact();
   const key = randomUUID();
   const { paymentId } = unrefused(await here.pay(contactId, originatorId, { key }));
+  await nextMillisecond();
   const again = (on: EventStore, changes: object = {}) =>
     world.processOn(on).pay(contactId, originatorId, { key, ...changes });
   return { ...world, contactId, paymentId, again, store };
@@ -48,6 +56,7 @@ it('also in a process that has the parties in memory, and cannot seal', async ()
   const { pay } = processOn(changing);
   const first = unrefused(await pay(contactId, originatorId, { key }));
   expect(first.paymentId).not.toBe(paymentId);
+  await nextMillisecond();
   current = withoutKeys(store);
   expect(await pay(contactId, originatorId, { key })).toEqual({ ...first, replayed: true });
 });
