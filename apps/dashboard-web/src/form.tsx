@@ -10,7 +10,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A form that sends nothing while something is under way. Of new problems the first takes the focus, so that nobody has to look for it. */
+/** A form that cannot be sent again while its request is under way. The first new problem takes the focus. */
 export function Form({ sending, submit, className, widthMax, children }: Props) {
   const { isPending, error } = sending;
   const form = useRef<HTMLFormElement>(null);

@@ -37,7 +37,7 @@ const batchMax = 100;
 const retryAfterMs = 5_000;
 /** How long the bank may take to show its feed and to take a last submission. Deadlines do not wait longer. */
 const bankLimitMs = 3_000;
-/** A timer of bankLimitMs that takes so long shows that the process was frozen. */
+/** If a timer of bankLimitMs takes longer than this, the process was frozen. */
 const frozenFromMs = 2 * bankLimitMs;
 /** How long after its submission a payment may wait in a queue of ours. The sandbox's normal time is shorter. */
 const queuedMaxMs = 30_000;
@@ -194,8 +194,8 @@ function afterMs(error: unknown): number {
 }
 
 /**
- * Undefined when it takes longer than bankLimitMs. It then continues in the background. The time begins once more if the
- * process was frozen during it: no answer could be read.
+ * Undefined when it takes longer than bankLimitMs. It then continues in the background. The time starts over once if the
+ * process was frozen meanwhile, because it could not read any answer.
  */
 async function withinLimit<Result>(work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();

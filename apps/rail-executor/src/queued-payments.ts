@@ -62,7 +62,7 @@ export class QueuedPayments {
     const { pending, review, directory, keyring, logger } = this.options;
     await this.options.clocks.pass();
     const transfer = this.transferOf(current.state);
-    // First: what follows is asked again when it is over, and nothing is sent before.
+    // First: nothing is sent before the review is over, and all that follows is checked then.
     const reviewInMs = this.reviewInMs(current.state);
     if (reviewInMs > 0) {
       await pending.wait(transfer, { initialMs: reviewInMs, maxMs: reviewInMs, isExact: true });

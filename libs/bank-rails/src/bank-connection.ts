@@ -248,8 +248,8 @@ export interface BankConnection extends Bank {
    */
   onNotification?(listener: () => void): () => void;
   /**
-   * A sign of life of the bank. Absent where an inquiry about any reference is one: some connections know by themselves that
-   * they have sent nothing under it. @throws BankUnavailable, BankRefused
+   * A sign of life of the bank. Absent where every inquiry reaches the bank: some connections answer by themselves that they
+   * have sent nothing under a reference. @throws BankUnavailable, BankRefused
    */
   ping?(): Promise<void>;
   /**

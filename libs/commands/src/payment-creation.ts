@@ -125,7 +125,7 @@ export class PaymentCreation {
     } catch (error) {
       const used = await this.firstEventOf(paymentId).catch(() => null);
       const isConflict = error instanceof WrongExpectedRevision;
-      // Of this time is what this request may have appended itself, without getting an answer.
+      // An event with this time may be of this request itself, whose append got no answer.
       if (used !== null && (isConflict || used.metadata.at !== at))
         return this.replay(organizationId, used, request);
       if (isConflict)

@@ -156,7 +156,7 @@ export class TransferStream {
     });
   }
 
-  /** Others may have many places until it goes on, and it is read again then. */
+  /** A transfer that waits leaves its place to others, and is read again when it goes on. */
   private forgetWaiting(current: LoadedTransfer): void {
     const { status, paymentId } = current.state;
     if (status === 'QUEUED' && !this.moved.has(current)) this.recent.forget(paymentId);

@@ -55,7 +55,7 @@ interface Stuck {
 export interface InboxRound {
   /** 0 when there is more to take in, else null. */
   readonly nextInMs: 0 | null;
-  /** Whether the bank was still writing none of its files. */
+  /** Whether none of its files was still being uploaded. */
   readonly isSettled: boolean;
   /** Whether everything that the bank had for us when the round began was taken in. */
   readonly isComplete: boolean;
