@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { arrivalsOf } from './lifecycle.mjs';
 import { machineMs } from './machine-clock.mjs';
@@ -61,5 +61,6 @@ describe('the figures of a steady pace', () => {
       await dispatcher.close();
       await receiver.stop();
     }
+    expect(existsSync(caFile)).toBe(false);
   });
 });

@@ -15,10 +15,13 @@ receiver.respondWith(({ body }) => {
   return { status: 200 };
 });
 
-setInterval(() => {
+const flushing = setInterval(() => {
   if (batch.length === 0) return;
   process.send({ arrivals: batch });
   batch = [];
 }, flushEveryMs);
 process.send({ url: receiver.url, caFile: receiver.caFile });
-process.once('disconnect', () => process.exit(0));
+process.once('disconnect', () => {
+  clearInterval(flushing);
+  void receiver.close().finally(() => process.exit(0));
+});
