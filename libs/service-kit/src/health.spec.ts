@@ -85,6 +85,22 @@ describe('readiness', () => {
 
 describe('on a public port', () => {
   const address = '10.1.2.3:5432';
+  const isAway = () => Promise.reject(new Error('no answer'));
+
+  it('only the stores decide whether it is ready: a bank that is away takes no API out of service', async () => {
+    const health = new Health({ isPublic: true });
+    health.registerStore('postgres', () => undefined);
+    health.register('bank', isAway);
+    expect(await health.readiness()).toEqual({
+      status: 'ready',
+      dependencies: {
+        postgres: { status: 'up' },
+        bank: { status: 'down', reason: 'see the log' },
+      },
+    });
+    health.registerStore('postgres', isAway);
+    expect((await health.readiness()).status).toBe('unavailable');
+  });
 
   it.each([
     [

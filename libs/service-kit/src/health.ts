@@ -20,7 +20,10 @@ export interface Readiness {
 }
 
 export interface HealthOptions {
-  /** The port is public. Then only the code of a reason is shown, because its text may contain an address. */
+  /**
+   * The port is public. Then only the code of a reason is shown, because its text may contain an address. And only the stores
+   * decide whether the process is ready: a load balancer would take the API away from clients while a bank or Kafka is away.
+   */
   readonly isPublic?: boolean;
   /** Receives the full reason whenever a dependency fails. */
   readonly logger?: Pick<Logger, 'warn' | 'info'>;
@@ -39,6 +42,8 @@ class PlainReason extends Error {}
 
 interface Dependency {
   readonly check: HealthCheck;
+  /** Every request needs it. */
+  readonly isStore: boolean;
   /** The call under way, if any. A hanging dependency is not called again. */
   underWay: { readonly answer: Promise<void>; readonly sinceMs: number } | null;
   isDown: boolean;
@@ -61,8 +66,12 @@ export class Health {
 
   /** Registers a dependency. A second registration of a name replaces the first one. */
   register(name: string, check: HealthCheck): void {
-    this.dependencies.set(name, { check, underWay: null, isDown: false });
-    this.refresh();
+    this.add(name, check, false);
+  }
+
+  /** The same for one that every request needs. */
+  registerStore(name: string, check: HealthCheck): void {
+    this.add(name, check, true);
   }
 
   /** From now on the process is not ready, regardless of its dependencies. */
@@ -85,6 +94,11 @@ export class Health {
     return isFresh ? reading.readiness : this.read();
   }
 
+  private add(name: string, check: HealthCheck, isStore: boolean): void {
+    this.dependencies.set(name, { check, isStore, underWay: null, isDown: false });
+    this.refresh();
+  }
+
   private read(): Promise<Readiness> {
     const reading: Reading = { readiness: this.runAll(), endedAtMs: null };
     this.reading = reading;
@@ -98,8 +112,12 @@ export class Health {
         return [name, await this.run(name, dependency)] as const;
       }),
     );
+    const { isPublic = false } = this.options;
+    const decides = (name: string) => !isPublic || this.dependencies.get(name)?.isStore === true;
+    const ready =
+      this.ending === null &&
+      results.every(([name, { status }]) => status === 'up' || !decides(name));
     if (this.ending !== null) results.push(['process', this.ending]);
-    const ready = results.every(([, { status }]) => status === 'up');
     return { status: ready ? 'ready' : 'unavailable', dependencies: Object.fromEntries(results) };
   }
 

@@ -129,12 +129,12 @@ export class PlatformModule
     measurePools(metrics, { queries: pool, 'event-store': storePool });
     const health = new Health({ isPublic: options.isPublic, logger });
     const clocks = new ClockWatch({ pool: storePool, logger, metrics });
-    health.register('postgres', () => clocks.compare());
+    health.registerStore('postgres', () => clocks.compare());
     const logWatch = new LogWatch({ store, pool, logger, metrics });
     const partitions = new LogPartitions({
       ...{ pool, logger, metrics, isUsed: config.PIS_EVENT_STORE === 'postgres' },
     });
-    health.register('event-store', async () => {
+    health.registerStore('event-store', async () => {
       await store.ping();
       logWatch.check();
     });
