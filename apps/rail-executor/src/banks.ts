@@ -6,10 +6,11 @@
 import {
   BankCircuit,
   type BankConnection,
-  BankRefused,
   BankUnavailable,
   firstConnectionName,
   type NamedConnection,
+  type Unread,
+  UnreadWatch,
 } from '@pis/bank-rails';
 import type { LoadedTransfer } from '@pis/commands';
 import { orderingOrganizationOf, type Payment, type PaymentRail } from '@pis/domain';
@@ -26,8 +27,7 @@ export class Bank {
   readonly circuit: BankCircuit;
   /** Behind the circuit. Call `pass` before a submission. */
   readonly connection: BankConnection;
-  /** Why its feed could not be read at the last try; null when it could. */
-  away: BankUnavailable | BankRefused | null = null;
+  private readonly feedWatch = new UnreadWatch();
 
   constructor(
     readonly named: NamedConnection,
@@ -72,20 +72,17 @@ export class Bank {
 
   /** Whether the last calls suggest that it is away. */
   get isDoubtful(): boolean {
-    return this.away !== null || this.circuit.state() !== 'closed';
+    return this.feedWatch.unread !== null || this.circuit.state() !== 'closed';
+  }
+
+  /** Why what it reports could not be read at the last try; null when it could. */
+  get unread(): Unread | null {
+    return this.feedWatch.unread ?? this.named.connection.unread?.() ?? null;
   }
 
   /** Notes whether the feed can be read. */
-  async watched<Result>(readFeed: () => Promise<Result>): Promise<Result> {
-    try {
-      const result = await readFeed();
-      this.away = null;
-      return result;
-    } catch (error) {
-      const isAway = error instanceof BankUnavailable || error instanceof BankRefused;
-      this.away = isAway ? error : null;
-      throw error;
-    }
+  watched<Result>(readFeed: () => Promise<Result>): Promise<Result> {
+    return this.feedWatch.watched(readFeed);
   }
 }
 

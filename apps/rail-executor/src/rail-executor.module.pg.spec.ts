@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { directBankConnection } from '@pis/bank-rails';
+import { BankUnavailable, directBankConnection } from '@pis/bank-rails';
 import { fileArchive } from '@pis/bank-rails/connections';
 import { BankSimulator, BankSimulatorModule } from '@pis/bank-simulator/module';
 import { until } from '@pis/local-servers/testing';
@@ -70,7 +70,8 @@ describe('the executor as a Nest module', () => {
           useFactory: (simulator: BankSimulator) => {
             const connection = directBankConnection(simulator);
             const close = () => Promise.resolve(void closed.push('bank'));
-            const former = { name: 'former', rails: [], connection };
+            const unread = () => ({ reason: new BankUnavailable('no inbox'), sinceMs: 0 });
+            const former = { name: 'former', rails: [], connection: { ...connection, unread } };
             return [...onlyBank({ ...connection, close }), former];
           },
           inject: [BankSimulator],
@@ -93,8 +94,14 @@ describe('the executor as a Nest module', () => {
     const { dependencies } = await health.readiness();
     expect(dependencies).toMatchObject({
       bank: { status: 'up' },
-      'bank former (takes no new payments)': { status: 'up' },
+      'bank former (takes no new payments)': { status: 'down', reason: 'no inbox' },
     });
+    const unread = await metrics.getSingleMetric('pis_rail_unread_seconds')?.get();
+    expect(unread?.values).toEqual([
+      { labels: { connection: 'bank' }, value: 0 },
+      { labels: { connection: 'former' }, value: expect.any(Number) },
+    ]);
+    expect(unread?.values[1]?.value).toBeGreaterThan(0);
     await until(async () => (await archive.list({ max: 1 })).length === 0, { timeoutMs: 20_000 });
     await app.close();
     await logWatch.stop();

@@ -129,7 +129,7 @@ export class RailExecutorModule
     achGauges(this.metrics, this.pool);
     notificationGauges(this.metrics, this.pool);
     pendingGauges(this.metrics, this.pool);
-    railGauges(this.metrics, this.pool);
+    railGauges(this.metrics, this.pool, this.executor);
     for (const bank of this.banks) {
       this.health.register(healthNameOf(bank), () => this.executor.checkBank(bank.name));
       bank.start?.();

@@ -318,8 +318,19 @@ export class RailExecutor {
   async checkBank(name: string): Promise<void> {
     const bank = this.desks.find((desk) => desk.bank.name === name)?.bank;
     if (bank === undefined) return;
-    if (bank.away !== null) throw bank.away;
+    if (bank.unread !== null) throw bank.unread.reason;
     await bank.pass();
+  }
+
+  /** By connection, for how many seconds what the bank reports could not be read; 0 when it can. */
+  unreadSeconds(): ReadonlyMap<string, number> {
+    const nowMs = performance.now();
+    return new Map(
+      this.desks.map(({ bank: { name, unread } }) => [
+        name,
+        unread === null ? 0 : (nowMs - unread.sinceMs) / 1_000,
+      ]),
+    );
   }
 
   /** One round of each bank's feed loop. */

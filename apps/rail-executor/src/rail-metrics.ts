@@ -1,10 +1,26 @@
-/** Connections that are paused, and the age of the routing directory. */
+/** Connections that are paused or cannot be read, and the age of the routing directory. */
 import { pausedConnections } from '@pis/bank-rails/connections';
 import { directoryAges } from '@pis/bank-rails/directory';
 import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
 import type pg from 'pg';
+import { Gauge } from 'prom-client';
+import type { RailExecutor } from './rail-executor.js';
 
-export function railGauges(registry: MetricsRegistry, pool: pg.Pool): void {
+export function railGauges(
+  registry: MetricsRegistry,
+  pool: pg.Pool,
+  executor: Pick<RailExecutor, 'unreadSeconds'>,
+): void {
+  new Gauge({
+    name: 'pis_rail_unread_seconds',
+    help: 'How long this process could not read what a bank reports; 0 while it can',
+    labelNames: ['connection'],
+    registers: [registry],
+    collect() {
+      for (const [connection, seconds] of executor.unreadSeconds())
+        this.set({ connection }, seconds);
+    },
+  });
   countedGauges(registry, () => pausedConnections(pool), [
     {
       name: 'pis_rail_connections',

@@ -53,7 +53,7 @@ it('entries that were filed after the dump are not filed again until an operator
   expect(await executed()).toBe(1);
   await expect(executor.checkBank('files')).rejects.toThrow(paused);
   const registry = new MetricsRegistry();
-  railGauges(registry, world.pool);
+  railGauges(registry, world.pool, executor);
   expect(await registry.metrics()).toContain('pis_rail_connections{state="paused"} 2');
 });
 

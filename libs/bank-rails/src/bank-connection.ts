@@ -233,6 +233,13 @@ export interface Bank {
   }): Promise<BankNotificationPage>;
 }
 
+/** Why what a bank reports cannot be read. */
+export interface Unread {
+  readonly reason: BankUnavailable | BankRefused;
+  /** Of performance.now(). */
+  readonly sinceMs: number;
+}
+
 /** What the records of a connection say of a transfer. */
 export interface TransferRecord {
   /** Minor units. Null where the transfer was voided before it came. */
@@ -247,6 +254,8 @@ export interface BankConnection extends Bank {
    * that may be missing or wrong, so readers of the feed also poll. Absent where nothing calls: they poll more often.
    */
   onNotification?(listener: () => void): () => void;
+  /** Why what the bank reports cannot be read; null when it can. Absent where `notifications` asks the bank itself. */
+  unread?(): Unread | null;
   /**
    * A sign of life of the bank. Absent where every inquiry reaches the bank: some connections answer by themselves that they
    * have sent nothing under a reference. @throws BankUnavailable, BankRefused

@@ -13,5 +13,6 @@ export * from './bank-connection.js';
 export * from './submission-rule.js';
 export * from './stopwatch.js';
 export * from './bank-circuit.js';
+export * from './unread-watch.js';
 export * from './bank-wire.js';
 export * from './direct-bank-connection.js';

@@ -24,12 +24,14 @@ import {
   type SubmissionResult,
   type TransferInstruction,
   type TransferRecord,
+  type Unread,
   type VoidResult,
 } from '../../bank-connection.js';
 import { describeIssues, transferInstructionSchema } from '../../bank-wire.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
 import type { FileArchive } from '../../connections/file-archive.js';
 import type { FileTransport } from '../../connections/file-transport.js';
+import { UnreadWatch } from '../../unread-watch.js';
 import {
   batchTermsOf,
   entryClassOf,
@@ -133,6 +135,7 @@ export function achBank(options: AchBankOptions): AchBank & { readonly rounds: A
     void: (reference) => bank.void(reference),
     notifications: (page) => bank.notifications(page),
     onNotification: (listener) => bank.onNotification(listener),
+    unread: () => bank.unread(),
     queued: (references) => bank.queued(references),
     sentAt: (references) => bank.sentAt(references),
     ...(options.identity.prenotes && { prepare: (instruction) => bank.prepare(instruction) }),
@@ -162,6 +165,7 @@ class NachaBank implements AchBank {
   private inboxReadAtMs = 0;
   /** The same of the last look that left no file unread. */
   private inboxTakenInAtMs = 0;
+  private readonly inboxWatch = new UnreadWatch();
   private readonly listeners = new Set<() => void>();
   private readonly endListening: () => void;
   private readonly clock: () => number;
@@ -277,6 +281,10 @@ class NachaBank implements AchBank {
     return () => this.listeners.delete(listener);
   }
 
+  unread(): Unread | null {
+    return this.inboxWatch.unread;
+  }
+
   /** While uploads fail, the bank is away, and what waits for it is late. */
   async queued(references: readonly string[]): Promise<ReadonlySet<string>> {
     if (this.outbound.isFailing) return new Set();
@@ -304,7 +312,7 @@ class NachaBank implements AchBank {
 
   private async read(inbox: AchInbox): Promise<number | null> {
     const beganAtMs = this.clock();
-    const { nextInMs, isSettled, isComplete } = await inbox.round();
+    const { nextInMs, isSettled, isComplete } = await this.inboxWatch.watched(() => inbox.round());
     if (nextInMs === null && isSettled) this.inboxReadAtMs = beganAtMs;
     if (isComplete) this.inboxTakenInAtMs = beganAtMs;
     return nextInMs;

@@ -53,6 +53,25 @@ async function rounds(bank: Bank): Promise<void> {
   throw new Error('the inbox does not come to rest');
 }
 
+it('says why, and since when, the bank cannot be read, until it can', async () => {
+  let failure: Error | null = new BankUnavailable('the password has expired');
+  const inner = world.desk.transport();
+  const list = (max: number) => (failure === null ? inner.list(max) : Promise.reject(failure));
+  const bank = world.open({ transport: { ...inner, list } });
+  expect(bank.unread?.()).toBeNull();
+  await expect(bank.rounds.inbound()).rejects.toThrow('expired');
+  const first = bank.unread?.();
+  expect(first?.reason).toBe(failure);
+  // What was read before is read on: the executor's feed is the table.
+  await expect(bank.notifications({ after: '', max: 10 })).resolves.toBeDefined();
+  failure = new BankUnavailable('no answer');
+  await expect(bank.rounds.inbound()).rejects.toThrow('no answer');
+  expect(bank.unread?.()).toEqual({ reason: failure, sinceMs: first?.sinceMs });
+  failure = null;
+  await bank.rounds.inbound();
+  expect(bank.unread?.()).toBeNull();
+});
+
 const denied = () => new BankUnavailable('permission denied');
 const junk = (index: number) => Buffer.from(`hello ${index}\n`);
 const age = () =>
