@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type BankConnection, BankUnavailable, railReferenceOf } from '@pis/bank-rails';
 import { type EventStore, StoreUnavailable, WrongExpectedRevision } from '@pis/event-store';
+import { reporting } from './testing/reporting.js';
 import { openWorld, type QueuedMessage, settle, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -173,6 +174,39 @@ describe('a notification that contradicts its payment', () => {
     await settle(world.executor());
     expect(await world.history(paymentId)).toEqual(returned);
     expect(await reasons()).toEqual(['rejected, but the payment is RETURNED']);
+  });
+
+  it.each(['FAILED', 'FAILED_IN_FLIGHT'] as const)(
+    'because the bank holds what is known never to be executed, and is %s, is kept',
+    async (status) => {
+      const { paymentId, reference } = await submitted();
+      if (status === 'FAILED_IN_FLIGHT') {
+        await world.pool.query("UPDATE rail_pending SET overdue_at = now() - interval '1 second'");
+        await world.executor().deadlineRound();
+      }
+      const reports = [
+        { type: 'rejected', reference } as const,
+        { type: 'held', reference } as const,
+      ];
+      await world.executor({ bank: reporting(world.bank, reports) }).feedRound();
+      expect(await world.payment(paymentId)).toMatchObject({ status });
+      expect(await reasons()).toEqual([`held, but the payment is ${status}`]);
+    },
+  );
+
+  it('is none of what the bank held before it rejected it, also when that is recorded twice', async () => {
+    const { paymentId, reference } = await submitted();
+    const bank = reporting(world.bank, [
+      { type: 'held', reference },
+      { type: 'rejected', reference },
+    ]);
+    for (let times = 0; times < 2; times += 1) {
+      // The executor dies before it notes what it has recorded.
+      await world.pool.query('DELETE FROM rail_feed_checkpoint');
+      await world.executor({ bank }).feedRound();
+    }
+    expect(await world.payment(paymentId)).toMatchObject({ status: 'FAILED' });
+    expect(await reasons()).toEqual([]);
   });
 
   it('or that cannot be read is kept and holds up nothing', async () => {

@@ -6,7 +6,6 @@ import { BankRefused, BankUnavailable, maySubmit, stopwatch } from '@pis/bank-ra
 import type { Cause, LoadedTransfer, TransferStream } from '@pis/commands';
 import type { Payment } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
-import { NonRetryable } from '@pis/messaging';
 import { currentTraceparent, type Logger, traced } from '@pis/service-kit';
 import type { Banks } from './banks.js';
 import type { ClockGate } from './clock-gate.js';
@@ -129,7 +128,6 @@ export class ClaimedPayments {
     try {
       await work();
     } catch (error) {
-      if (error instanceof NonRetryable) throw error;
       logger.warn({ err: error, paymentId }, 'a submitted payment will be looked at again');
       await pending.again(paymentId, retryBackoff);
     }

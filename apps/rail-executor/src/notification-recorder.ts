@@ -93,7 +93,9 @@ export class NotificationRecorder {
       const { sequence } = notification;
       let isOnPayment = false;
       try {
-        current = await this.recordOne(paymentId, notification, current);
+        const later = notifications.slice(index + 1);
+        const isOvertaken = later.some(({ type }) => type === 'rejected');
+        current = await this.recordOne(paymentId, notification, { current, isOvertaken });
         isOnPayment = true;
         await this.noteOnContact(notification, current.state);
         recorded.push(sequence);
@@ -118,7 +120,14 @@ export class NotificationRecorder {
   private async recordOne(
     paymentId: string | null,
     notification: BankNotification,
-    current: LoadedTransfer | undefined,
+    {
+      current,
+      isOvertaken,
+    }: {
+      readonly current: LoadedTransfer | undefined;
+      /** The bank has rejected the transfer since. That may be recorded already. */
+      readonly isOvertaken: boolean;
+    },
   ): Promise<LoadedTransfer> {
     // Its meaning is unknown. The bank still has it, at this position of its feed.
     if (notification.type === 'unreadable' && notification.returnedAmount === null)
@@ -129,6 +138,7 @@ export class NotificationRecorder {
     const choose = (isCompared: boolean) => (payment: Payment) => {
       // It is about no submission of this payment.
       if (type === 'prenote') return [];
+      if (type === 'held' && isOvertaken) return [];
       if (type === 'unreadable') throw misfitOf({ ...notification, type: 'returned' }, payment);
       const commands = commandsFor({ ...notification, type }, payment);
       this.checkSource(payment);
@@ -231,7 +241,9 @@ function commandsFor(notification: Readable, payment: Payment): readonly Payment
         throw new Unfit(`more than ${correctionsMax} corrections`, true);
       return [{ type: 'CorrectPayment', at, data: correction }];
     case 'held':
-      // Only the deadline goes. A later status says more.
+      // Only the deadline goes. A later status says more, unless it says that the bank does not have the transfer.
+      if (status === 'FAILED' || (status === 'FAILED_IN_FLIGHT' && payment.lateRejection !== null))
+        break;
       return [];
     default:
       return unreachable(type);

@@ -17,7 +17,6 @@ import { BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer } from '@pis/commands';
 import { unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
-import { NonRetryable } from '@pis/messaging';
 import { isTransient } from '@pis/postgres';
 import { NoBank, unknownConnection } from './banks.js';
 import { ConnectionPaused } from './connection-gate.js';
@@ -28,7 +27,7 @@ import { transferOf } from './transfer-of.js';
 import { internalError, TransferOutcome, type TransferOutcomeOptions } from './transfer-outcome.js';
 
 export type PaymentExecutionOptions = Omit<QueuedPaymentsOptions, 'claimed'> &
-  Pick<TransferOutcomeOptions, 'tellStaff'>;
+  Pick<TransferOutcomeOptions, 'tellStaff' | 'keepNotification'>;
 
 /** While the connection is paused, which may take hours. When it is resumed, its payments are due at once. */
 const pausedBackoff: Backoff = { initialMs: 500, maxMs: 600_000 };
@@ -63,7 +62,6 @@ export class PaymentExecution {
    * or has a row in rail_pending.
    * @param due the due row, if that is the reason for the call
    * @throws StoreUnavailable and connection errors of PostgreSQL: try again
-   * @throws NonRetryable the bank violated its guarantees; staff must check
    */
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
     let queued: Transfer | null = null;
@@ -167,8 +165,7 @@ export class PaymentExecution {
   }
 }
 
-/** Our stores are unavailable (every payment would fail alike), or a retry cannot change the outcome. */
+/** Our stores are unavailable: every payment would fail alike. */
 function isOurs(error: unknown): boolean {
-  if (error instanceof BankUnavailable) return false;
-  return error instanceof NonRetryable || isTransient(error);
+  return !(error instanceof BankUnavailable) && isTransient(error);
 }

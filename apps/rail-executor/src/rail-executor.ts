@@ -20,6 +20,7 @@ import { Banks } from './banks.js';
 import { ClockGate } from './clock-gate.js';
 import { ConnectionGate } from './connection-gate.js';
 import { ErasureGuard } from './erasure-guard.js';
+import { NotificationTable } from './notification-table.js';
 import { OpenPayments, type OpenPaymentsOptions } from './open-payments.js';
 import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
@@ -158,6 +159,8 @@ export class RailExecutor {
       keyring,
       pending,
       tellStaff: (paymentId, kind) => notices.tell(paymentId, kind, clock()),
+      keepNotification: (bankName, notification) =>
+        new NotificationTable(pool, bankName).add(notification),
       erasures: new ErasureGuard(pool, store),
       review,
       directory,

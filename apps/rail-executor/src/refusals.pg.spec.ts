@@ -1,5 +1,4 @@
 import { type BankConnection, BankRefused, BankUnavailable } from '@pis/bank-rails';
-import { NonRetryable } from '@pis/messaging';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -88,7 +87,7 @@ describe('when the bank refuses', () => {
     expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED_IN_FLIGHT' });
   });
 
-  it('and then accepts a voided transfer, staff are alerted', async () => {
+  it('and then accepts a voided transfer, staff see it among the notifications of the bank', async () => {
     const message = await world.queue('4321');
     const first = world.executor({
       bank: {
@@ -107,8 +106,13 @@ describe('when the bank refuses', () => {
         },
       },
     });
-    await expect(handle(second, message)).rejects.toBeInstanceOf(NonRetryable);
+    await handle(second, message);
+    await second.feedRound();
     expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
+    const { rows } = await world.pool.query('SELECT reference, reason FROM rail_notifications');
+    const { railReference: reference } = await world.payment(message.paymentId);
+    expect(rows).toEqual([{ reference, reason: 'confirmed, but the payment is FAILED' }]);
+    expect(await world.pending(message.paymentId)).toBeNull();
   });
 
   it('its feed, health reports it', async () => {

@@ -7,6 +7,7 @@
 import {
   arrivalMaxMs,
   type BankConnection,
+  type BankNotification,
   BankRefused,
   type Evidence,
   type InquiryResult,
@@ -28,7 +29,6 @@ import {
   unreachable,
 } from '@pis/domain';
 import type { Keyring } from '@pis/keyring';
-import { NonRetryable } from '@pis/messaging';
 import type { Logger } from '@pis/service-kit';
 import type { Banks } from './banks.js';
 import { isOtherTransfer } from './other-transfer.js';
@@ -43,6 +43,8 @@ export interface TransferOutcomeOptions {
   readonly pending: PendingTransfers;
   /** Tells staff that the bank still holds a payment, or never said what became of it. Safe to repeat. */
   readonly tellStaff: (paymentId: string, kind: 'held' | 'unanswered') => Promise<void>;
+  /** Keeps what staff must see of a direct answer, as if it had come through the feed of this bank. Safe to repeat. */
+  readonly keepNotification: (bankName: string, notification: BankNotification) => Promise<void>;
   readonly logger: Logger;
   /**
    * The normal time of a rail for what the bank gets at this time, milliseconds since the epoch. A payment without a
@@ -314,11 +316,17 @@ export class TransferOutcome {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;
     const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
+    if (state.status === 'FAILED') await this.showBrokenWord(state);
     pending.completed(paymentId);
-    if (state.status !== 'FAILED') return;
-    const broken = new NonRetryable(`the bank accepted ${paymentId}, which is FAILED`);
-    this.options.logger.error({ err: broken, paymentId }, 'the bank broke its word');
-    throw broken;
+  }
+
+  /** The payment was ended with proof, and the bank has accepted it nevertheless. Its client may have paid again. */
+  private async showBrokenWord(state: Payment): Promise<void> {
+    const { banks, keepNotification, logger } = this.options;
+    const { paymentId } = state;
+    const { reference } = transferOf(state, banks);
+    logger.error({ paymentId, reference }, 'the bank accepted a payment that is FAILED');
+    await keepNotification(banks.nameOf(state), acceptanceOf(reference));
   }
 
   /** The row is deleted only when the payment has ended. It stays if the payment is FAILED_IN_FLIGHT by now. */
@@ -358,6 +366,16 @@ export class TransferOutcome {
     logger.error({ paymentId }, 'a payment in flight was never executed');
     await pending.done(paymentId);
   }
+}
+
+/** As a notification. No feed has such a sequence. */
+function acceptanceOf(reference: string): BankNotification {
+  return {
+    ...{ sequence: `answer accepted ${reference}`, reference, type: 'confirmed' },
+    ...{ returnReasonCode: null, returnReference: null, returnedAmount: null },
+    ...{ rejection: null, sentAmountMinor: null, correction: null },
+    at: new Date().toISOString(),
+  };
 }
 
 /** Before its first submission. */

@@ -247,10 +247,13 @@ function doubtOf({ status, traceNumber }: KnownEntry): AchReport | null {
   return { reference: unmatchedTrace(traceNumber), type: 'unreadable' };
 }
 
-/** A change is applied to entries that are 'filed'. A report is shown whatever the entry is. */
+/**
+ * A change is applied to entries that are 'filed'. A report is shown whatever the entry is. If the bank has what staff
+ * settled as never sent, only its answer is noted: the executor shows staff that it is held.
+ */
 function effectOf(
   answer: AckEntry,
-  { reference, status, isBusiness, answer: known }: KnownEntry,
+  { reference, status, isBusiness, isNeverSent, answer: known }: KnownEntry,
   { isDoubtful, wasKept }: { readonly isDoubtful: boolean; readonly wasKept: boolean },
 ): { readonly change: EntryChange | null; readonly report: AchReport | null } {
   const change = (to: Partial<EntryChange>): EntryChange => ({
@@ -285,13 +288,16 @@ function effectOf(
       };
     }
     case 'pending':
-      return { change: change({ answer: 'pending' }), report: null };
-    case 'held':
+    case 'held': {
+      // Each inquiry is answered like this until the bank decides. Only the first answer is news.
+      const isNews = isNeverSent
+        ? known === null
+        : status === 'filed' && answer.status === 'held' && known !== 'held';
       return {
-        change: change({ answer: 'held' }),
-        // Each inquiry is answered like this until the bank decides. Only the first answer is news.
-        report: status === 'filed' && known !== 'held' ? { reference, type: 'held' } : null,
+        change: change({ answer: answer.status, ...(isNeverSent && { status }) }),
+        report: isNews ? { reference, type: 'held' } : null,
       };
+    }
   }
 }
 
@@ -308,7 +314,8 @@ async function applyChanges(
                                 ELSE e.inquiry_wanted_at END
        FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
               AS c (reference, status, answer, rejection)
-      WHERE e.reference = c.reference AND e.file_id = $1 AND e.status = 'filed'`,
+      WHERE e.reference = c.reference AND e.file_id = $1
+        AND (e.status = 'filed' OR (${isNeverSentSql} AND c.status = 'rejected' AND c.answer IS NOT NULL))`,
     [
       fileId,
       changes.map(({ reference }) => reference),

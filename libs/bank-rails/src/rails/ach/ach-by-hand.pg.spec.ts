@@ -138,6 +138,27 @@ it('an acceptance of the whole file is told of an entry that staff settled as ne
   expect(await world.count('ach_entries', "status = 'rejected'")).toBe(1);
 });
 
+it.each(['held', 'pending'] as const)(
+  'a listed entry that staff settled as never sent, and that the bank calls %s, is told once and stays so',
+  async (status) => {
+    const lost = await world.unacknowledged();
+    expect(await settle(lost, 'never-sent')).toBe('rejected');
+    const { rows } = await world.pool.query<{ trace: string }>(
+      'SELECT trace_number AS trace FROM ach_entries',
+    );
+    const traceNumber = rows[0]?.trace ?? '';
+    const { name, sha256 } = world.desk.upload();
+    const entries = [{ traceNumber, status, code: null, message: null }];
+    for (const file of ['accepted', 'update'] as const) {
+      world.desk.postAck({ name, sha256, status: file, entries });
+      await world.bank.rounds.inbound();
+    }
+    const { reference } = lost;
+    expect(await world.feed()).toMatchObject([{ type: 'held', reference }]);
+    expect(await world.count('ach_entries', "status = 'rejected'")).toBe(1);
+  },
+);
+
 it.each(['uploaded', 'unsendable'])(
   'an answer that the bank has the %s file of an entry that staff settled as never sent is told',
   async (status) => {

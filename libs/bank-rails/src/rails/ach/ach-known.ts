@@ -1,5 +1,6 @@
 /** The entries and files of ours that a file of the bank is about. */
 import type pg from 'pg';
+import { isNeverSentSql } from './ach-by-hand.js';
 import type { AckFile } from './ack-file.js';
 import type { AchEntryAnswer, AchEntryStatus } from './ach-tables.js';
 
@@ -12,6 +13,8 @@ export interface KnownEntry {
   readonly traceNumber: string;
   readonly fileId: string;
   readonly status: AchEntryStatus;
+  /** By staff, although it is in a file. */
+  readonly isNeverSent: boolean;
   readonly answer: AchEntryAnswer | null;
   readonly amountMinor: number;
   readonly individualId: string;
@@ -28,6 +31,7 @@ interface KnownRow {
   trace_number: string;
   file_id: string;
   status: AchEntryStatus;
+  is_never_sent: boolean;
   answer: AchEntryAnswer | null;
   amount_minor: string;
   individual_id: string;
@@ -48,8 +52,8 @@ export async function entriesByTrace(
   const { rows } = await on.query<KnownRow>({
     name: 'ach-entries-by-trace',
     text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, answer, amount_minor,
-                  individual_id, standard_entry_class, returns_told
-             FROM ach_entries WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
+                  individual_id, standard_entry_class, returns_told, ${isNeverSentSql} AS is_never_sent
+             FROM ach_entries e WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
     values: [bank, traceNumbers],
   });
   return new Map(
@@ -63,6 +67,7 @@ export async function entriesByTrace(
         traceNumber: row.trace_number,
         fileId: row.file_id,
         status: row.status,
+        isNeverSent: row.is_never_sent,
         answer: row.answer,
         amountMinor: Number(row.amount_minor),
         individualId: row.individual_id,
