@@ -301,7 +301,8 @@ function misfitOf(notification: Readable, payment: Payment): Error {
 
 /**
  * A bank that names the amount may return the rest under another reference. The payment is RETURNED once, so a later
- * return is a note of it. @throws Unfit for more than was sent, as is another return of the whole transfer
+ * return is a note of it. @throws Unfit for more than was sent, as is another return of the whole transfer, and for another
+ * amount under the reference of a return that is recorded
  */
 function returnedAgain(
   notification: Readable,
@@ -311,23 +312,39 @@ function returnedAgain(
   const { returnReasonCode, returnReference, returnedAmount } = notification;
   const { returnReference: first, laterReturns } = payment;
   // Without both references, nobody can tell it from the first one.
-  if (first === null || first === returnReference) return [];
+  if (first === null) return [];
   if (returnReference === null && returnedAmount === null) return [];
-  if (isLaterReturn(notification, payment)) return [];
+  const what =
+    returnedAmount === null
+      ? 'the whole amount'
+      : `${returnedAmount.amountMinor} ${returnedAmount.currencyCode} (minor units)`;
+  const known = [payment, ...laterReturns].find(
+    (recorded) => recorded.returnReference === returnReference,
+  );
+  if (known !== undefined) {
+    const knownMinor = known.returnedAmountMinor ?? transferAmountMinor(payment);
+    if (isAmount(returnedAmount, knownMinor, payment)) return [];
+    throw new Unfit(`return ${returnReference} again, of ${what}, after ${knownMinor}`, true);
+  }
   const fits =
     returnedAmount?.currencyCode === payment.currencyCode &&
     canComeBackLater(returnedAmount.amountMinor, payment) &&
     laterReturns.length < laterReturnsMax;
-  if (!fits || returnReference === null) {
-    const amount =
-      returnedAmount === null
-        ? 'the whole amount'
-        : `${returnedAmount.amountMinor} ${returnedAmount.currencyCode} (minor units)`;
-    throw new Unfit(`another return, ${returnReference}, of ${amount}, after ${first}`, true);
-  }
+  if (!fits || returnReference === null)
+    throw new Unfit(`another return, ${returnReference}, of ${what}, after ${first}`, true);
   const { amountMinor: returnedAmountMinor } = returnedAmount;
   const data = { returnReasonCode, returnReference, returnedAmountMinor };
   return [{ type: 'ReturnPaymentAgain', at, data }];
+}
+
+/** Whether a bank may mean this amount, minor units. One that names none has returned the whole transfer. */
+function isAmount(
+  returned: Readable['returnedAmount'],
+  amountMinor: number,
+  payment: Payment,
+): boolean {
+  if (returned === null) return amountMinor === transferAmountMinor(payment);
+  return returned.amountMinor === amountMinor && returned.currencyCode === payment.currencyCode;
 }
 
 function isLaterReturn(

@@ -157,6 +157,21 @@ describe('after a return of less than was sent, another one', () => {
     expect(await unmatched()).toHaveLength(1);
   });
 
+  it.each<[string, string, (first: number) => ReturnType<typeof of>]>([
+    ['the first one with another amount', 'RTR1', (first) => of(first + 1)],
+    ['the first one in another currency', 'RTR1', (first) => of(first, 'EUR')],
+    ['a later one with another amount', 'RTR2', () => of(999)],
+  ])('under the reference of %s is left to staff', async (_which, reference, amountOf) => {
+    const { paymentId, amountMinor, returned, later } = await back();
+    const [first, second] = [returned('RTR1', of(amountMinor - kept)), returned('RTR2', of(1_000))];
+    await told(first, second, returned(reference, amountOf(amountMinor - kept)));
+    expect(await returnsOf(paymentId)).toMatchObject([{ returnedAmountMinor: amountMinor - kept }]);
+    expect(await later()).toMatchObject([{ returnedAmountMinor: 1_000 }]);
+    expect(await unmatched()).toEqual([
+      expect.stringMatching(`^return ${reference} again, of \\d+ .+, after`),
+    ]);
+  });
+
   it('that an earlier release left to staff is recorded when it is tried again', async () => {
     const { reference, later } = await back();
     await world.pool.query(
