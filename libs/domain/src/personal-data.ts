@@ -254,6 +254,7 @@ const approvalEvents: PrivacyOf<ApprovalEvent> = {
         owner: ({ id }: ApprovalRequest['recipient']) => `contact:${checked(id)}`,
         fields: partyFields,
       },
+      originatorAccount: 'open',
       amountMinor: 'open',
       paymentNote: 'open',
       externalPaymentId: 'open',

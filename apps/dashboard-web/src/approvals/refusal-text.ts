@@ -5,6 +5,7 @@ const texts: Readonly<Record<string, string | undefined>> = {
   ORIGINATOR_NOT_FOUND: 'The originator does not exist any more.',
   CONTACT_NOT_FOUND: 'The contact does not exist any more.',
   RECIPIENT_CHANGED: 'The name or the bank account of the contact was changed after the request.',
+  ORIGINATOR_CHANGED: 'The bank account of the originator was changed after the request.',
 };
 
 export function refusalText(refusal: ApprovalView['refusal']): string {

@@ -8,6 +8,7 @@ import {
 } from '@pis/domain';
 import { openAddresses, repository, type Sealing } from '@pis/event-store';
 import { CannotOpen, ownerOf } from '@pis/keyring';
+import { OriginatorDirectory } from '../originator-directory.js';
 import { setOrganizationRails } from '../organization-rails.js';
 import { amountAbove, approvalWorld } from '../testing/approval-world.js';
 import { account, at, by, stranger } from '../testing/link-world.js';
@@ -281,6 +282,39 @@ describe('an approval', () => {
     const approvalId = await world.waiting();
     await world.setAmount(null);
     expect(await world.grant(approvalId, world.ada)).toEqual({ refused: 'ROLE_CANNOT_APPROVE' });
+    expect(await world.grant(approvalId)).toMatchObject({ status: 'CREATED' });
+  });
+
+  it.each([
+    ['INBOUND', 'credits'],
+    ['OUTBOUND', 'debits'],
+  ])('of an %s payment holds for the account of the originator that it %s', async (direction) => {
+    const { organizationId, originatorId } = world;
+    const originators = new OriginatorDirectory(world.options);
+    const asked = { direction, recipient: { contactId: await world.newContact() } };
+    const patched = async (bankAccount: object) => {
+      const approvalId = await world.waiting(asked);
+      unrefused(await originators.update(organizationId, originatorId, { bankAccount }, by));
+      return world.grant(approvalId);
+    };
+    const other = { ...account, swiftCode: null, achAccountNumber: '999888777666' };
+    expect(await patched(other)).toMatchObject({
+      status: 'REFUSED',
+      refusal: { refused: 'ORIGINATOR_CHANGED', problems: [] },
+    });
+    expect(await world.payments()).toEqual([]);
+    // Sealed anew, it is the same account.
+    expect(await patched(other)).toMatchObject({ status: 'CREATED' });
+  });
+
+  it('that an earlier release requested creates its payment whatever the account of the originator', async () => {
+    const { organizationId, originatorId } = world;
+    const originators = new OriginatorDirectory(world.options);
+    const approvalId = randomUUID();
+    const request = { type: 'RequestApproval', at, data: { ...requestedBy(world), approvalId } };
+    unrefused(await repository(world.store, approvals).create(approvalId, request as never, by));
+    const bankAccount = { ...account, swiftCode: null, achAccountNumber: '999888777666' };
+    unrefused(await originators.update(organizationId, originatorId, { bankAccount }, by));
     expect(await world.grant(approvalId)).toMatchObject({ status: 'CREATED' });
   });
 

@@ -154,7 +154,7 @@ export class PaymentApprovals {
     const data = {
       ...{ approvalId, organizationId, originatorId, direction, ...texts },
       contactId: 'contactId' in recipient ? recipient.contactId : null,
-      recipient: checked.recipient,
+      ...checked,
       amountMinor: paymentAmount,
       requestedBy: userId,
     };
@@ -266,8 +266,10 @@ export class PaymentApprovals {
     const isCorrected = state.status === 'REFUSED' && (await this.isPayment(approvalId));
     if (isCorrected) return this.noted(state, 'CREATED', await this.contextOf(lastEvent));
     if (state.status !== 'GRANTED' || state.decidedBy === null) return state;
-    const { organizationId, requestedBy, decidedBy: approvedBy, recipient } = state;
-    const approved = { paymentId: approvalId, approval: { requestedBy, approvedBy }, recipient };
+    const { organizationId, requestedBy, decidedBy: approvedBy } = state;
+    const { recipient, originatorAccount = null } = state;
+    const approval = { requestedBy, approvedBy };
+    const approved = { paymentId: approvalId, approval, recipient, originatorAccount };
     // The same whoever calls it: the approver's, with the decision as the cause.
     const context = await this.contextOf(lastEvent);
     const request = requestOf(state);

@@ -1,16 +1,17 @@
 /**
  * Whom a payment is for that a second person approves: fixed when it is requested. Who changes the recipient's name
- * or account between the request and the approval has nothing approved.
+ * or account between the request and the approval has nothing approved. So has who changes the originator's account.
  */
 import { randomUUID } from 'node:crypto';
 import type { DashboardPaymentRequest } from '@pis/contracts';
 import {
   type Contact,
   hasActiveAccount,
+  type Originator,
   type PaymentApproval,
   type PaymentParty,
 } from '@pis/domain';
-import { fingerprintAtRest, type Keyring, ownerOf } from '@pis/keyring';
+import { fingerprintAtRest, KeyDestroyed, type Keyring, ownerOf } from '@pis/keyring';
 import { partyOf } from '../payment-draft.js';
 
 /** A request that a second person has approved. */
@@ -18,6 +19,8 @@ export interface ApprovedRequest {
   readonly paymentId: string;
   readonly approval: PaymentApproval;
   readonly recipient: PaymentParty;
+  /** See ApprovalRequest. */
+  readonly originatorAccount: string | null;
 }
 
 export type ContactWithAccount = Contact & {
@@ -47,6 +50,16 @@ export function recipientOf(
   const { entityType, firstName, lastName, companyName } = recipient;
   const name = { entityType, firstName, lastName, companyName };
   return { id: randomUUID(), ...name, legalAddress: null, bankAccount: null };
+}
+
+/** @throws KeyDestroyed */
+export async function accountOf(
+  keyring: Keyring,
+  { originatorId, bankAccount }: Pick<Originator, 'originatorId' | 'bankAccount'>,
+): Promise<string> {
+  const owner = ownerOf.originator(originatorId);
+  if (bankAccount === null) throw new KeyDestroyed(owner);
+  return fingerprintAtRest(keyring, bankAccount, owner);
 }
 
 /** Whether the recipient that was approved is the one that would be paid now. @throws KeyDestroyed */

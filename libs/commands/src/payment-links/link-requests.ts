@@ -37,6 +37,7 @@ import type { IdempotencyKeyReused, PaymentCreationOptions } from '../payment-cr
 import { draftOf, partyOf, RailChoice } from '../payment-draft.js';
 import { type InvalidRequest, invalidRequest, isUsable, unlessErased } from '../use-case.js';
 import {
+  accountOf,
   type ApprovedRequest,
   type ContactWithAccount,
   directlyPaid,
@@ -63,13 +64,22 @@ export type ReferenceRefusal =
 export type LinkRequestRefusal = ReferenceRefusal | IdempotencyKeyReused;
 /** `APPROVAL_NEEDED`: a second person must approve the payment first. */
 export type UnapprovedRequestRefusal = LinkRequestRefusal | Refusal<'APPROVAL_NEEDED'>;
-/** `RECIPIENT_CHANGED`: the name or the account is not what was approved. */
-export type ApprovedRequestRefusal = LinkRequestRefusal | Refusal<'RECIPIENT_CHANGED'>;
+/** The name or the account of the recipient, or the account of the originator, is not what was approved. */
+export type ApprovedRequestRefusal =
+  | LinkRequestRefusal
+  | Refusal<'RECIPIENT_CHANGED' | 'ORIGINATOR_CHANGED'>;
 
 export interface Created {
   readonly payment: Payment;
   readonly replayed: boolean;
   readonly position: Position | null;
+}
+
+/** A request that would be accepted now. */
+export interface CheckedRequest {
+  readonly recipient: PaymentParty;
+  /** See ApprovalRequest. */
+  readonly originatorAccount: string;
 }
 
 export interface Referenced {
@@ -151,7 +161,7 @@ export class LinkRequests {
     context: CommandContext,
     at: string,
   ): Promise<Created | ApprovedRequestRefusal> {
-    const { paymentId, approval, recipient } = approved;
+    const { paymentId, approval } = approved;
     const used = await this.payments.load(paymentId);
     // Whatever became of it since: no other request makes a payment with an approval under this ID.
     if (used.state?.approval !== undefined) return replayed(used);
@@ -159,7 +169,7 @@ export class LinkRequests {
     const parties = await this.accepted(organizationId, request, at);
     if ('refused' in parties) return parties;
     const refused = await unlessErased(
-      this.otherThanApproved(request, parties, recipient),
+      this.otherThanApproved(request, parties, approved),
       (owner) => erasedRefusal({ owner }, parties),
     );
     if (refused !== null) return refused;
@@ -170,12 +180,15 @@ export class LinkRequests {
     return created;
   }
 
-  /** Null when the recipient is still who was approved. @throws KeyDestroyed */
+  /** Null when the parties are still those that were approved. @throws KeyDestroyed */
   private async otherThanApproved(
     request: DashboardPaymentRequest,
-    { contact }: Referenced,
-    recipient: PaymentParty,
-  ): Promise<Refusal<'CONTACT_NOT_FOUND' | 'RECIPIENT_CHANGED'> | null> {
+    { contact, originator }: Referenced,
+    { recipient, originatorAccount }: ApprovedRequest,
+  ): Promise<Refusal<'CONTACT_NOT_FOUND' | 'RECIPIENT_CHANGED' | 'ORIGINATOR_CHANGED'> | null> {
+    // An earlier release noted none.
+    const account = originatorAccount && (await accountOf(this.keyring, originator));
+    if (account !== originatorAccount) return { refused: 'ORIGINATOR_CHANGED' };
     if (contact === null) {
       // An unsaved recipient has a stream only once it is being erased.
       const { state } = await this.contacts.load(recipient.id);
@@ -229,8 +242,29 @@ export class LinkRequests {
     return state !== null && needsApproval(state, request.paymentAmount);
   }
 
+  /** What an approval of a request must hold. Records nothing. @throws StoreUnavailable */
+  async check(
+    organizationId: string,
+    request: DashboardPaymentRequest,
+    at: string,
+  ): Promise<CheckedRequest | ReferenceRefusal> {
+    const parties = await this.accepted(organizationId, request, at);
+    if ('refused' in parties) return parties;
+    return unlessErased(this.checked(request, parties), (owner) =>
+      erasedRefusal({ owner }, parties),
+    );
+  }
+
+  private async checked(
+    request: DashboardPaymentRequest,
+    { contact, originator }: Referenced,
+  ): Promise<CheckedRequest> {
+    const originatorAccount = await accountOf(this.keyring, originator);
+    return { recipient: recipientOf(request, contact), originatorAccount };
+  }
+
   /** All checks of a creation. Records nothing. @throws StoreUnavailable */
-  async accepted(
+  private async accepted(
     organizationId: string,
     request: DashboardPaymentRequest,
     at: string,

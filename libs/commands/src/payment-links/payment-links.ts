@@ -13,7 +13,6 @@ import type { DashboardPaymentRequest } from '@pis/contracts';
 import {
   organization as organizations,
   type Payment,
-  type PaymentParty,
   payment as payments,
   type Refusal,
 } from '@pis/domain';
@@ -28,9 +27,10 @@ import {
   type Visitor,
 } from './link-accesses.js';
 import type { LinkAccessLog, LinkTable } from './link-ports.js';
-import { type ApprovedRequest, recipientOf } from './approved-recipient.js';
+import type { ApprovedRequest } from './approved-recipient.js';
 import {
   type ApprovedRequestRefusal,
+  type CheckedRequest,
   type Created,
   LinkRequests,
   type LinkRequestsOptions,
@@ -67,11 +67,6 @@ export interface PaymentLinksOptions extends LinkRequestsOptions {
   readonly onUncounted?: (error: unknown) => void;
   /** ISO 8601; the clock of the process when absent. */
   readonly clock?: () => string;
-}
-
-/** A request that would be accepted now. */
-export interface CheckedRequest {
-  readonly recipient: PaymentParty;
 }
 
 export interface RequestedPayment {
@@ -153,12 +148,11 @@ export class PaymentLinks {
   }
 
   /** Makes all checks of a creation, and records nothing. @throws StoreUnavailable */
-  async check(
+  check(
     organizationId: string,
     request: DashboardPaymentRequest,
   ): Promise<CheckedRequest | LinkRequestRefusal> {
-    const parties = await this.requests.accepted(organizationId, request, this.clock());
-    return 'refused' in parties ? parties : { recipient: recipientOf(request, parties.contact) };
+    return this.requests.check(organizationId, request, this.clock());
   }
 
   private async requested(

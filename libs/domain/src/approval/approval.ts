@@ -43,6 +43,8 @@ export interface ApprovalRequest {
    * ask for it. An unsaved recipient has a new ID, which its payment will use.
    */
   readonly recipient: PaymentParty;
+  /** Fingerprint of the account of the originator, which the payment credits or debits. Absent in older events. */
+  readonly originatorAccount?: string;
   readonly amountMinor: number;
   readonly paymentNote: string | null;
   readonly externalPaymentId: string | null;
