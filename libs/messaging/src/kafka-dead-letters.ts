@@ -9,7 +9,7 @@ import {
   type KafkaSettings,
 } from './kafka-client.js';
 import { errorTypes } from './kafka-failure.js';
-import { kafkaPublisher } from './kafka.publisher.js';
+import { kafkaPublisher, MessageRefused } from './kafka.publisher.js';
 import type { Delivery, Message, MessagePublisher } from './message.js';
 import {
   deadLetterHeaders,
@@ -19,7 +19,7 @@ import {
 } from './message-headers.js';
 
 /** The message as it is stored in `….dlq`: itself, with its origin and the reason in headers. */
-export function asDeadLetter(delivery: Delivery, group: string, error: unknown): Message {
+function asDeadLetter(delivery: Delivery, group: string, error: unknown): Message {
   const { topic, key, value, headers, attempt } = delivery;
   const [partition = '', offset = ''] = delivery.offset.split('/');
   return {
@@ -37,6 +37,31 @@ export function asDeadLetter(delivery: Delivery, group: string, error: unknown):
     },
   };
 }
+
+/**
+ * Parks a message. The headers of a dead letter may make it too large for the broker: then they are parked alone. The message
+ * itself stays where they say, until its topic's retention ends.
+ * @throws ProduceError
+ */
+export async function parkInKafka(
+  publisher: MessagePublisher,
+  group: string,
+  delivery: Delivery,
+  error: unknown,
+): Promise<void> {
+  try {
+    await publisher.publish([asDeadLetter(delivery, group, error)]);
+  } catch (refusal) {
+    if (!(refusal instanceof MessageRefused)) throw refusal;
+    const { key, value } = delivery;
+    const headers = { [deadLetterHeaders.valueBytes]: String(Buffer.byteLength(value)) };
+    const small = { ...delivery, key: key.slice(0, keyKeptMax), value: '', headers };
+    await publisher.publish([asDeadLetter(small, group, error)]);
+  }
+}
+
+/** Characters. More than any key of ours has. */
+const keyKeptMax = 200;
 
 const membership = {
   sessionTimeoutMs: 30_000,
@@ -59,8 +84,9 @@ export interface ReplayOptions {
 
 /**
  * Publishes what the group has parked to the original topics again, up to where the dead letters end
- * at the time of the call. Progress is committed in a group of its own after the messages are durable,
- * so that the next call goes on from there; a crash between the two replays some of them twice.
+ * at the time of the call. What was parked without its value is left out. Progress is committed in a group
+ * of its own after the messages are durable, so that the next call goes on from there; a crash between the
+ * two replays some of them twice.
  * @returns how many messages were published again
  * @throws BrokerUnavailable, or an error when timeoutMs is not enough; calling again goes on
  */
@@ -189,6 +215,7 @@ async function replayBatch(
   const again = due.flatMap(({ key, value, headers: parked, timestamp }): Message[] => {
     const original = parked[deadLetterHeaders.topic];
     if (parked[deadLetterHeaders.group] !== group || original === undefined) return [];
+    if (parked[deadLetterHeaders.valueBytes] !== undefined) return [];
     return [
       {
         topic: original,

@@ -286,6 +286,30 @@ withBroker.each(kafkaClientNames)('over Kafka on %s (skipped without a broker)',
     await strategy.close();
   }, 60_000);
 
+  it('a message that is too large for the dead letters is parked without its value, and holds up nothing', async () => {
+    const { publish, consume, untilCommitted, topic, group } = bound(await create(1));
+    // With the headers of a dead letter it has more than the broker accepts.
+    const value = 'x'.repeat(1_048_400);
+    await harness.publish([{ topic, key: 'a', value, headers: {} }]);
+    await publish('b:1');
+    const seen = consume(() => undefined);
+    await untilCommitted(2);
+    expect(seen.values).toEqual(['b:1']);
+    const [parked] = await readAll(settings(), `spec.${deadLetterTopicOf(topic)}`);
+    expect(parked).toMatchObject({
+      ...{ key: 'a', value: '' },
+      headers: {
+        [deadLetterHeaders.offset]: '0',
+        [deadLetterHeaders.valueBytes]: '1048400',
+        [deadLetterHeaders.error]: 'NonRetryable: the value is not JSON',
+      },
+    });
+    await harness.replay(group, topic);
+    await publish('b:2');
+    await untilCommitted(3);
+    expect(await stage?.parked()).toHaveLength(1);
+  }, 60_000);
+
   describe('the publisher', () => {
     const large = (topic: string, bytes: number): Message => ({
       topic,

@@ -14,7 +14,7 @@ import {
   type MemberOptions,
   type Taken,
 } from './kafka-client.js';
-import { asDeadLetter } from './kafka-dead-letters.js';
+import { parkInKafka } from './kafka-dead-letters.js';
 import { KafkaEnds } from './kafka-ends.js';
 import { errorTypes } from './kafka-failure.js';
 import { KafkaReadCheck } from './kafka-read-check.js';
@@ -76,7 +76,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       problem: (error) => this.observe.problem?.('asking what is not read yet', error),
     });
     this.#engine = this.createEngine((delivery, error) =>
-      this.#deadLetters.publish([asDeadLetter(delivery, this.group, error)]),
+      parkInKafka(this.#deadLetters, this.group, delivery, error),
     );
     this.#commits = new CommitSchedule(
       this.commitLimits,

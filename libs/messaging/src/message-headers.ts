@@ -28,6 +28,8 @@ export const deadLetterHeaders = {
   offset: 'dead-letter-offset',
   attempts: 'dead-letter-attempts',
   error: 'dead-letter-error',
+  /** Of a message that is too large to be parked as it is: the bytes of its value, which is left out. */
+  valueBytes: 'dead-letter-value-bytes',
 } as const;
 
 /** The topic for messages that no retry could handle; the same rule as in contracts' topics. */
