@@ -10,6 +10,7 @@ export interface KafkaSettings {
   readonly clientId: string;
   /** The client library. Default: kafkaClientDefault. */
   readonly client?: KafkaClientName;
+  /** Its fields are read at each connection. */
   readonly ssl?: boolean | Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>;
   readonly sasl?: KafkaSasl;
   /** How long a broker may take to answer. Default: kafkaLimits.requestTimeoutMs. */

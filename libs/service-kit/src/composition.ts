@@ -148,8 +148,27 @@ function tlsOf(config: BrokerConfig): Pick<KafkaSettings, 'ssl'> {
     if (first === undefined) return {};
     throw new ConfigurationError([`KAFKA_SSL: must be true when ${first.variable} is set`]);
   }
-  const read = given.map(({ name, variable, file }) => [name, readPem(variable, file)]);
-  return { ssl: given.length === 0 ? true : (Object.fromEntries(read) as Record<string, string>) };
+  if (given.length === 0) return { ssl: true };
+  const ssl: Record<string, string> = {};
+  for (const { name, variable, file } of given)
+    Object.defineProperty(ssl, name, { get: renewablePem(variable, file), enumerable: true });
+  return { ssl };
+}
+
+/**
+ * The file as it is at each connection: certificates are renewed while processes run, and one of the start expires. While
+ * a file is being replaced, what was read last counts.
+ */
+function renewablePem(variable: string, file: string): () => string {
+  let last = readPem(variable, file);
+  return () => {
+    try {
+      last = readPem(variable, file);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+    }
+    return last;
+  };
 }
 
 /** The certificates trusted for webhook receivers in addition to the system's. @throws ConfigurationError */

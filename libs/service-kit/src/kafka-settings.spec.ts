@@ -27,6 +27,17 @@ it('reads the certificates for TLS from their files', () => {
   expect(settings(files)).toMatchObject({ ssl: { ca: 'ca', cert: 'cert', key: 'key' } });
 });
 
+it('has a certificate that was renewed meanwhile at the next connection, and the last one while its file is away', () => {
+  const certificate = file('cert');
+  const { ssl } = settings({
+    ...{ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: certificate, KAFKA_SSL_KEY_FILE: file('key') },
+  });
+  writeFileSync(certificate, 'renewed');
+  expect({ ...(ssl as object) }).toEqual({ cert: 'renewed', key: 'key' });
+  rmSync(certificate);
+  expect({ ...(ssl as object) }).toEqual({ cert: 'renewed', key: 'key' });
+});
+
 it('refuses a certificate without its key, or without TLS, or that cannot be read', () => {
   const cert = file('cert');
   expect(() => settings({ KAFKA_SSL: 'true', KAFKA_SSL_CERT_FILE: cert })).toThrow(
