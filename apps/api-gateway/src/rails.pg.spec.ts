@@ -31,7 +31,12 @@ interface Evaluated {
   readonly paymentRail: string | null;
   readonly achService: string | null;
   readonly expectedSettlementAt: string | null;
-  readonly rejectedRails: readonly { paymentRail: string; code: string; reason: string }[];
+  readonly rejectedRails: readonly {
+    paymentRail: string;
+    achService: string | null;
+    code: string;
+    reason: string;
+  }[];
 }
 
 const evaluate = (one: Payer, changes: object = {}, key?: string) =>
@@ -103,6 +108,22 @@ describe('evaluating rails', () => {
     expect(
       evaluation.rejectedRails.map(({ paymentRail, code }) => [paymentRail, code]),
     ).toContainEqual(['SWIFT', 'address_required']);
+  });
+
+  it('says null for the debit of an account abroad, and so is the payment', async () => {
+    const abroad = await at('021000021', { swiftCode: 'DEUTDEFF' });
+    const evaluation = await evaluated(abroad, { direction: 'INBOUND' });
+    expect(evaluation.paymentRail).toBeNull();
+    expect(
+      evaluation.rejectedRails.map(({ paymentRail, achService, code }) => [
+        achService ?? paymentRail,
+        code,
+      ]),
+    ).toContainEqual(['standard', 'account_outside_us']);
+    expect(await created(abroad, { direction: 'INBOUND' })).toMatchObject({
+      ...{ status: 'QUEUED', paymentRail: 'ACH' },
+      railDecision: { isPossible: false, expectedSettlementAt: null },
+    });
   });
 
   it('shows no account number, and records none', async () => {

@@ -144,7 +144,7 @@ it('an amount that only the fee of the payer of a link puts above the limit is c
 
 describe('a payment that no rail could take at creation', () => {
   const withDecision = (
-    code: 'address_required' | 'amount_above_rail_limit',
+    code: 'address_required' | 'amount_above_rail_limit' | 'account_outside_us',
     changes: Partial<Payment> = {},
   ) => {
     const state = fold(payment, [
@@ -170,6 +170,14 @@ describe('a payment that no rail could take at creation', () => {
     expect(rejectionWithoutRail(withDecision('address_required'))).toMatchObject({
       failureCode: 'INVALID_CONTACT_DATA',
       field: 'legalAddress',
+    });
+  });
+
+  it('because it would debit an account abroad names the field', () => {
+    const debit = withDecision('account_outside_us', { direction: 'INBOUND' });
+    expect(rejectionWithoutRail(debit)).toMatchObject({
+      failureCode: 'INVALID_CONTACT_DATA',
+      field: 'bankAccount.swiftCode',
     });
   });
 

@@ -24,8 +24,10 @@ type Side = 'originator' | 'contact';
 
 /** Of a payment that no rail could take when it was created; null when a rail was chosen. */
 export function rejectionWithoutRail(payment: Payment): RailRejection | null {
-  const { railDecision, contact } = payment;
+  const { railDecision, contact, direction } = payment;
   if (railDecision?.isPossible !== false) return null;
+  const isAbroad = railDecision.rejected.some(({ code }) => code === 'account_outside_us');
+  if (direction === 'INBOUND' && isAbroad) return debitAbroad;
   const isAddressAsked = railDecision.rejected.some(({ code }) => code === 'address_required');
   if (isAddressAsked && (contact?.legalAddress ?? null) === null)
     return rejected(
@@ -109,13 +111,8 @@ function accountRejection(side: Side, instruction: TransferInstruction): RailRej
     );
   if (side === 'contact' && rail === 'SWIFT' && swiftCode === null)
     return rejected(side, 'bankAccount.swiftCode', 'is missing, and SWIFT needs it');
-  // Its number may be that of a stranger's account in the US.
-  if (side === 'contact' && direction === 'INBOUND' && isOutsideUs(swiftCode))
-    return rejected(
-      side,
-      'bankAccount.swiftCode',
-      'is of another country, and an ACH debit reaches accounts in the US only',
-    );
+  // An earlier release has chosen ACH for it.
+  if (side === 'contact' && direction === 'INBOUND' && isOutsideUs(swiftCode)) return debitAbroad;
   return null;
 }
 
@@ -144,6 +141,12 @@ function rejected(side: Side, field: string, what: string): RailRejection {
   const failureCode = side === 'contact' ? 'INVALID_CONTACT_DATA' : 'INVALID_ORIGINATOR_DATA';
   return { failureCode, field, message, reason: message, railCode: null };
 }
+
+const debitAbroad = rejected(
+  'contact',
+  'bankAccount.swiftCode',
+  'is of another country, and an ACH debit reaches accounts in the US only',
+);
 
 /** No party's data is at fault. */
 function impossible(message: string): RailRejection {

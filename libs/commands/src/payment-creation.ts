@@ -192,9 +192,9 @@ export class PaymentCreation {
     at: string,
   ): Promise<RailSelection> {
     const owner = ownerOf.contact(contact.contactId);
-    // Every INBOUND payment is an ACH debit, whatever the bank is.
-    const codes =
-      direction === 'INBOUND' ? null : await openBankCodes(this.keyring, account, owner);
+    // Every INBOUND payment is an ACH debit, whatever the bank is. Only of an account abroad there is none.
+    const isAnyBank = direction === 'INBOUND' && account.swiftCode === null;
+    const codes = isAnyBank ? null : await openBankCodes(this.keyring, account, owner);
     const hasContactAddress = contact.legalAddress !== null;
     const transfer = { direction, amountMinor, at, codes, hasContactAddress };
     return this.railChoice.select(transfer, organization);

@@ -59,9 +59,9 @@ const reasons = ({ decision }: RailSelection) =>
   );
 
 describe('the rail of a payment', () => {
-  it('is a standard ACH debit for INBOUND, whatever is preferred and wherever the account is', () => {
+  it('is a standard ACH debit for INBOUND, whatever is preferred', () => {
     for (const preference of ['fastest', 'cheapest'] as const)
-      for (const swiftCode of [null, 'DEUTDEFF'])
+      for (const swiftCode of [null, 'CHASUS33'])
         expect(wayOf(select({ direction: 'INBOUND', swiftCode }, { preference }))).toBe(
           'ACH standard',
         );
@@ -71,6 +71,16 @@ describe('the rail of a payment', () => {
       FEDWIRE: 'direction_not_supported',
       SWIFT: 'direction_not_supported',
       'ACH same_day': 'not_preferred',
+    });
+  });
+
+  it('is none for INBOUND from an account abroad', () => {
+    const selection = select({ direction: 'INBOUND', swiftCode: 'DEUTDEFF' });
+    expect(selection).toMatchObject({ paymentRail: 'ACH', decision: { isPossible: false } });
+    expect(reasons(selection)).toMatchObject({
+      SWIFT: 'direction_not_supported',
+      'ACH same_day': 'account_outside_us',
+      'ACH standard': 'account_outside_us',
     });
   });
 
@@ -302,6 +312,7 @@ function brokenRules(
       ['ACH', 'SWIFT'].includes(paymentRail) || participation?.includes(paymentRail);
     const settlesMs = Date.parse(expectedSettlementAt ?? '');
     Object.assign(rules, {
+      'no account abroad is debited': direction === 'OUTBOUND' || swiftCode !== 'DEUTDEFF',
       'the rail is allowed': settings.allowedRails.includes(paymentRail),
       'the rail takes the amount': amountMinor <= railLimitMinor[paymentRail],
       'the organization allows the amount':

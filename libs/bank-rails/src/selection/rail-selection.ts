@@ -2,7 +2,7 @@
  * Which rail a payment takes. A pure function of the payment, the contact's bank, the time and the
  * organization's settings; docs/rails.md has the same rules as a table.
  *
- *   INBOUND                   → ACH, standard (a debit)
+ *   INBOUND                   → ACH, standard (a debit), of an account in the US
  *   account outside the US    → SWIFT
  *   OUTBOUND, fastest         → RTP, FEDNOW, FEDWIRE, same-day ACH, standard ACH: the first that can take it
  *   OUTBOUND, cheapest        → standard ACH, same-day ACH, RTP, FEDNOW, FEDWIRE: the first that can take it
@@ -125,8 +125,11 @@ function obstacle(way: Way, request: RailRequest, policy: RailPolicy): RailRejec
 
 function outOfReach(way: Way, request: RailRequest): RailRejectionCode | null {
   const { paymentRail } = way;
-  if (request.direction === 'INBOUND')
-    return paymentRail === 'ACH' ? null : 'direction_not_supported';
+  if (request.direction === 'INBOUND') {
+    if (paymentRail !== 'ACH') return 'direction_not_supported';
+    // Its number may be that of a stranger's account in the US.
+    return isOutsideUs(request.swiftCode) ? 'account_outside_us' : null;
+  }
   const isSwift = paymentRail === 'SWIFT';
   if (isForeign(request)) return isSwift ? null : 'account_outside_us';
   if (isSwift) return 'account_in_us';
