@@ -178,6 +178,17 @@ describe('a migration', () => {
     expect(found).toEqual([]);
   });
 
+  it('without a transaction is one index, which the next process builds anew if this one dies', () => {
+    const other = names.filter((name) => {
+      const sql = readFileSync(join(folder, name, 'migration.sql'), 'utf8');
+      const [first = '', ...rest] = statementsOf(sql);
+      const isIndex = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY \w+ ON /.test(first);
+      const isOne = rest.join('').trim() === '';
+      return /^-- migrate:no-transaction$/m.test(sql) && !(isIndex && isOne);
+    });
+    expect(other).toEqual([]);
+  });
+
   it('makes nobody wait for a table that it reads, or is listed here', () => {
     const found = names.flatMap((name) => {
       const sql = readFileSync(join(folder, name, 'migration.sql'), 'utf8');

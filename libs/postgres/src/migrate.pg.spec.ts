@@ -155,13 +155,57 @@ describe('pis migrate', () => {
   });
 
   it('refuses to go on after a half-applied migration without a transaction', async () => {
-    await write(
-      '003_index',
-      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY i ON nowhere (x);',
-    );
-    await expect(migrate({ connectionString, dir })).rejects.toThrow(/003_index failed/);
+    await write('003_vacuum', '-- migrate:no-transaction\nVACUUM nowhere;');
+    await expect(migrate({ connectionString, dir })).rejects.toThrow(/003_vacuum failed/);
     await expect(migrate({ connectionString, dir })).rejects.toThrow(MigrationRefused);
     await expect(waitForCurrentSchema({ connectionString, dir })).rejects.toThrow(MigrationRefused);
+  });
+
+  it('builds an index anew whose process has died in it', async () => {
+    const writer = await writeThenBuildIndex();
+    const proxy = await silenceable(connectionString);
+    const migrated = migrate({ connectionString: proxy.url, dir });
+    const failed = expect(migrated).rejects.toThrow(/003_index failed/);
+    await indexBegins();
+    proxy.close();
+    await failed;
+    // The session of the process that died may still wait for this transaction.
+    const again = migrate({ connectionString, dir });
+    await writer.query('COMMIT');
+    await writer.end();
+    expect(await again).toEqual(['003_index']);
+    expect(await query(validIndex)).toEqual([{ isValid: true }]);
+    expect(await migrationStatus({ connectionString, dir })).toMatchObject({ pending: [] });
+    expect(await migrate({ connectionString, dir })).toEqual([]);
+  });
+
+  it('keeps an index that was whole when its process died', async () => {
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE INDEX CONCURRENTLY by_id ON accounts (id);',
+    );
+    await migrate({ connectionString, dir });
+    const indexId = "SELECT to_regclass('by_id')::oid AS id";
+    const before = await query(indexId);
+    await query(
+      "UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name = '003_index'",
+    );
+    expect(await migrate({ connectionString, dir })).toEqual(['003_index']);
+    expect(await query(indexId)).toEqual(before);
+    expect(await migrate({ connectionString, dir })).toEqual([]);
+  });
+
+  it('fails again, with the reason, while an index cannot be built', async () => {
+    await write(
+      '003_index',
+      '-- migrate:no-transaction\nCREATE UNIQUE INDEX CONCURRENTLY by_id ON accounts ((1));',
+    );
+    for (let tries = 0; tries < 2; tries += 1)
+      await expect(migrate({ connectionString, dir })).rejects.toThrow(
+        /003_index failed: .*unique/,
+      );
+    await query('DELETE FROM accounts');
+    expect(await migrate({ connectionString, dir })).toEqual(['003_index']);
   });
 
   it('refuses a migration that was edited after it was applied', async () => {
@@ -197,6 +241,8 @@ describe('pis migrate', () => {
     await expect(migrate({ connectionString, dir })).rejects.toThrow(/002_more .* not on disk/);
   });
 });
+
+const validIndex = `SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass('by_id')`;
 
 /** Ends when the transaction does in which the client that is returned has written. */
 async function writeThenBuildIndex(): Promise<pg.Client> {
@@ -276,7 +322,7 @@ describe('an app that starts before its schema', () => {
     ]);
   });
 
-  it('is refused soon after the process that builds an index has died', async () => {
+  it('waits for the next process that migrates, after the one that builds an index has died', async () => {
     const writer = await writeThenBuildIndex();
     const proxy = await silenceable(connectionString);
     const migrated = migrate({ connectionString: proxy.url, dir });
@@ -284,11 +330,10 @@ describe('an app that starts before its schema', () => {
     await indexBegins();
     proxy.close();
     await failed;
-    // The index would still wait for this transaction.
-    await expect(waitForCurrentSchema({ connectionString, dir })).rejects.toThrow(
-      /003_index failed half-way/,
-    );
+    const waiting = waitForCurrentSchema({ connectionString, dir });
     await writer.end();
+    await migrate({ connectionString, dir });
+    await waiting;
   });
 
   it('is not refused when another process begins to build an index meanwhile', async () => {

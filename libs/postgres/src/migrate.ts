@@ -3,8 +3,8 @@
  * Prisma's own table `_prisma_migrations`, so `prisma migrate status` agrees. The
  * schema engine itself is not used, since installing it needs a download.
  *
- * What always holds: a migration and its record are committed together. Two concurrent runners apply each
- * migration once. A database that differs from the files is refused.
+ * What always holds: a migration and its record are committed together, except for an index that is built concurrently: the next
+ * runner builds it anew after a death. Two concurrent runners apply each migration once. A database that differs from the files is refused.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -136,7 +136,7 @@ export async function migrationStatus(options: MigrationOptions): Promise<Migrat
     const known = records.filter((record) => files.some((file) => file.name === record.name));
     const pending = pendingOf(files, known);
     return {
-      applied: known.map((record) => record.name),
+      applied: known.filter(({ finished }) => finished).map(({ name }) => name),
       pending: pending.map((file) => file.name),
     };
   });
@@ -256,14 +256,14 @@ function pendingOf(
 ): readonly MigrationFile[] {
   for (const record of records) {
     const file = files.find(({ name }) => name === record.name);
-    if (!record.finished)
+    if (!record.finished && (!file || indexBuiltBy(file) === null))
       throw new MigrationRefused(`migration ${record.name} failed half-way: resolve it first`);
     if (!file)
       throw new MigrationRefused(`migration ${record.name} is in the database and not on disk`);
     if (file.checksum !== record.checksum)
       throw new MigrationRefused(`migration ${record.name} was edited after it was applied`);
   }
-  const done = new Set(records.map((record) => record.name));
+  const done = new Set(records.filter(({ finished }) => finished).map(({ name }) => name));
   return files.filter((file) => !done.has(file.name));
 }
 
@@ -299,7 +299,9 @@ async function apply(
       );
     else
       await withNotice(
-        () => applyAndRecord(client, id, file),
+        async () => {
+          if (!(await isBuilt(client, file))) await applyAndRecord(client, id, file);
+        },
         () => log(`${file.name} goes on: it may wait for transactions that began before it`),
         slowAfterMs,
       );
@@ -312,6 +314,35 @@ async function apply(
         .catch(() => undefined);
     throw new Error(`migration ${file.name} failed: ${reason}`, { cause });
   }
+}
+
+/** The index that is all a migration makes, concurrently; null if it is another migration. */
+function indexBuiltBy({ sql }: MigrationFile): string | null {
+  return /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON/m.exec(sql)?.[1] ?? null;
+}
+
+/**
+ * What an earlier runner left of an index: the lock is ours, so its session has ended. An index that is whole gets its record.
+ * An invalid one is dropped, with its record.
+ */
+async function isBuilt(client: pg.Client, file: MigrationFile): Promise<boolean> {
+  const index = indexBuiltBy(file);
+  if (index === null) return false;
+  const { rows } = await client.query<{ id: string; isValid: boolean | null }>(
+    `SELECT id, (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($2)) AS "isValid"
+       FROM _prisma_migrations
+      WHERE migration_name = $1 AND finished_at IS NULL AND rolled_back_at IS NULL`,
+    [file.name, index],
+  );
+  const [left] = rows;
+  if (left === undefined) return false;
+  if (left.isValid === true) {
+    await finish(client, left.id);
+    return true;
+  }
+  await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`);
+  await client.query('DELETE FROM _prisma_migrations WHERE id = $1', [left.id]);
+  return false;
 }
 
 /** `onSlow` is called once, after this time. */
@@ -352,6 +383,10 @@ async function applyAndRecord(
   );
   // Without parameters: the simple protocol takes many statements.
   await client.query(sql);
+  await finish(client, id);
+}
+
+async function finish(client: pg.ClientBase, id: string): Promise<void> {
   await client.query(
     `UPDATE _prisma_migrations SET finished_at = clock_timestamp(), applied_steps_count = 1
      WHERE id = $1`,
