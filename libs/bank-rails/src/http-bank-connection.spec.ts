@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { jest } from '@jest/globals';
 import {
   BankAnswerUnclear,
   BankRefused,
@@ -100,6 +102,39 @@ describe('a bank over HTTP', () => {
     const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}` });
     atEnd(() => connection.close());
     await expect(connection.inquire('x')).rejects.toBeInstanceOf(BankUnavailable);
+  });
+
+  it('gets no submission that waited for a connection while the process was frozen', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    atEnd(() => clock.mockRestore());
+    const hanging: ServerResponse[] = [];
+    const full = Promise.withResolvers<void>();
+    const references: string[] = [];
+    const server = createServer((request, response) => {
+      void text(request).then((body) => {
+        references.push((JSON.parse(body) as { reference: string }).reference);
+        if (hanging.push(response) === 32) full.resolve();
+      });
+    }).listen(0, '127.0.0.1');
+    atEnd(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const connection = httpBankConnection({ baseUrl: `http://127.0.0.1:${port}` });
+    atEnd(() => connection.close());
+    const asked = Array.from({ length: 32 }, (_, n) => connection.inquire(`early-${n}`));
+    await full.promise;
+    const late = expect(connection.submit(instructionEnding('4321'))).rejects.toThrow(
+      BankUnavailable,
+    );
+    // Its timers have not run when it wakes up.
+    clock.mockReturnValue(Date.now() + 3_600_000);
+    for (const response of hanging) response.end('{"outcome":"unknown"}');
+    await Promise.all(asked);
+    await late;
+    expect(references).toHaveLength(32);
   });
 
   it('does not delay closing the connection, and leaves the outcome unknown', async () => {

@@ -15,6 +15,7 @@ import {
   submissionResultSchema,
   voidResultSchema,
 } from './bank-wire.js';
+import { begunWithin } from './connections/begun-within.js';
 
 export interface HttpBankConnectionOptions {
   /** For example `http://127.0.0.1:4000`; a path in front of `/bank/` is kept. */
@@ -45,7 +46,7 @@ export function httpBankConnection(options: HttpBankConnectionOptions): BankConn
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     maxResponseSize: responseMaxBytes,
-  });
+  }).compose(begunWithin(exchangeTimeouts * timeoutMs));
 
   async function call<Result>(
     path: string,

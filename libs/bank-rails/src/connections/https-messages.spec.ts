@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
 import { makeCertificate, until } from '@pis/local-servers/testing';
 import { BankAnswerUnclear, BankRefused, BankUnavailable } from '../bank-connection.js';
 import { httpsMessages, type HttpsMessagesOptions } from './https-messages.js';
@@ -41,6 +42,7 @@ beforeEach(async () => {
   ({ port } = server.address() as AddressInfo);
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   await Promise.all(opened.splice(0).map((transport) => transport.close()));
   await stop(server);
 });
@@ -153,6 +155,23 @@ describe('a message', () => {
       expect(received).toEqual([]);
     },
   );
+
+  it('that waits for a connection while the process is frozen is not sent when it wakes up', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    const transport = open({ connectionsMax: 1 });
+    const first = Promise.withResolvers<ServerResponse>();
+    respond = (_request, response) => first.resolve(response);
+    const sent = transport.send({ id: 'M-1', xml });
+    const answer = await first.promise;
+    const late = expect(transport.send({ id: 'M-2', xml })).rejects.toThrow(/was not sent/);
+    clock.mockReturnValue(Date.now() + 3_600_000);
+    respond = (_request, response) => response.writeHead(202).end();
+    answer.writeHead(202).end();
+    expect(await sent).toBeNull();
+    await late;
+    await transport.send({ id: 'M-3', xml });
+    expect(received.map(({ messageId }) => messageId)).toEqual(['M-1', 'M-3']);
+  });
 
   it('above the limit is not sent', async () => {
     const large = Buffer.alloc(messageMaxBytes + 1);

@@ -3,8 +3,9 @@
  * authority alone. No certificate of the system's store is trusted.
  */
 import { createSecureContext } from 'node:tls';
-import { Agent, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { BankAnswerUnclear, BankRefused, BankUnavailable } from '../bank-connection.js';
+import { begunWithin } from './begun-within.js';
 import {
   inboxPageMax,
   messageIdForm,
@@ -53,7 +54,7 @@ export function httpsMessages(options: HttpsMessagesOptions): MessageTransport {
 }
 
 class HttpsMessages implements MessageTransport {
-  private readonly agent: Agent;
+  private readonly agent: Dispatcher;
   private readonly inboxAgent: Agent;
   private readonly base: string;
   private readonly poller: Poller;
@@ -82,7 +83,8 @@ class HttpsMessages implements MessageTransport {
         bodyTimeout: timeoutMs,
         maxResponseSize: answerMaxBytes,
       });
-    this.agent = agentWith(options.connectionsMax ?? connectionsDefaultMax);
+    const messages = agentWith(options.connectionsMax ?? connectionsDefaultMax);
+    this.agent = messages.compose(begunWithin(exchangeTimeouts * timeoutMs));
     this.inboxAgent = agentWith(inboxConnectionsMax);
     this.poller = new Poller(options.pollMs, async () => {
       const { messages } = await this.next();

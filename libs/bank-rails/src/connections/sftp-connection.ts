@@ -6,6 +6,7 @@
 import { backoffMs } from '@pis/postgres';
 import ssh2, { type ConnectConfig, type SFTPWrapper } from 'ssh2';
 import { BankUnavailable } from '../bank-connection.js';
+import { stopwatch } from '../stopwatch.js';
 import { fingerprintOf, type PinnedHostKeys, pinnedHostKeys } from './host-keys.js';
 
 export type SftpCredentials =
@@ -82,7 +83,8 @@ export class SftpSession {
   ) {}
 
   /**
-   * One request to the server.
+   * One request to the server. An answer after the time limit is none, also when this process was frozen and reads it before
+   * its timers: others may have given up what the next request would do.
    * @param request what it is, for messages
    * @throws SftpStatusError, BankUnavailable
    */
@@ -95,9 +97,10 @@ export class SftpSession {
         reject(this.lost);
         return;
       }
-      const timer = setTimeout(() => {
+      const giveUp = () =>
         this.end(new BankUnavailable(`no answer to ${request} within ${this.timeoutMs} ms`));
-      }, this.timeoutMs);
+      const sinceMs = stopwatch();
+      const timer = setTimeout(giveUp, this.timeoutMs);
       const fail = (error: Error) => {
         clearTimeout(timer);
         this.waiting.delete(fail);
@@ -106,6 +109,10 @@ export class SftpSession {
       this.waiting.add(fail);
       try {
         begin(this.sftp, (error, value) => {
+          if (sinceMs() > this.timeoutMs) {
+            giveUp();
+            return;
+          }
           if (error) {
             fail(failureOf(request, error));
             return;
@@ -221,8 +228,10 @@ export class SftpConnection {
         reject(this.notConnected(error, wrongKey));
         client.destroy();
       };
+      const giveUp = () => fail(new Error(`not within ${timeoutMs} ms`));
+      const sinceMs = stopwatch();
       // The client's own limit does not cover the start of SFTP.
-      const timer = setTimeout(() => fail(new Error(`not within ${timeoutMs} ms`)), timeoutMs);
+      const timer = setTimeout(giveUp, timeoutMs);
       this.abandon = fail;
       client.on('error', fail);
       client.on('close', () => fail(new Error('the server closed it')));
@@ -232,6 +241,10 @@ export class SftpConnection {
         client.sftp((error, sftp) => {
           if (error) {
             fail(error);
+            return;
+          }
+          if (sinceMs() > timeoutMs) {
+            giveUp();
             return;
           }
           clearTimeout(timer);

@@ -243,6 +243,22 @@ describe('a server', () => {
     await givenUp;
   });
 
+  it('gets no file of a process that was frozen in the middle of its upload', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    const transport = open();
+    const bytes = text('a file');
+    const set = server.files.set.bind(server.files);
+    jest.spyOn(server.files, 'set').mockImplementation((path, file) => {
+      if (path.endsWith('.part')) clock.mockReturnValue(Date.now() + 3_600_000);
+      return set(path, file);
+    });
+    await expect(transport.put('a.ach', bytes)).rejects.toThrow(BankUnavailable);
+    expect(received().size).toBe(0);
+    jest.restoreAllMocks();
+    await until(() => transport.put('a.ach', bytes).then(() => true), { timeoutMs: untilMs });
+    expect(received()).toEqual(new Map([['a.ach', bytes]]));
+  });
+
   it('is connected to once, by however many calls at a time', async () => {
     const transport = open();
     await Promise.all(Array.from({ length: 20 }, (_, i) => transport.put(`${i}.ach`, text('x'))));
