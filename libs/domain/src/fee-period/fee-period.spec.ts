@@ -202,13 +202,16 @@ describe('a collection', () => {
       .when({ type: 'RecordFeesCollected', at: later, data })
       .then({ type: 'FeesCollected', at: later, data });
     const withdrawn: FeePeriodEvent = { type: 'FeesCollected', at, data };
-    // It is the one whose return counts now.
+    // It is the one whose return counts now, and which is presented again.
     given(feePeriod, ...both, withdrawn)
       .when(recordReturned('R01', second))
       .thenRefused('OTHER_COLLECTION');
     given(feePeriod, ...both, withdrawn)
       .when(recordReturned('R01'))
-      .then({ ...returned(first, null), at: later }, givenUp('RETURNED'));
+      .then({ ...returned(first, '2026-11-24T09:00:01.500Z'), at: later });
+    given(feePeriod, ...both, withdrawn)
+      .when(recordReturned('R10'))
+      .then({ ...returned(first, null, 'R10'), at: later }, givenUp('RETURNED'));
   });
 
   it('that is settled beside another one is recorded once', () => {

@@ -345,7 +345,10 @@ function evolve(state: FeePeriodState, event: FeePeriodEvent): FeePeriodState {
     case 'FeesCollected': {
       const { collectionId: collectedBy, withdrawnId } = event.data;
       const collections = unsent(state.collections, withdrawnId);
-      const ended = { nextAttemptAt: null, givenUp: null } as const;
+      // An earlier one counts again: if it comes back, it is presented again as if the period had not been reopened.
+      const index = collections.findIndex(({ collectionId }) => collectionId === collectedBy);
+      const reopenedAfter = Math.min(state.reopenedAfter, index);
+      const ended = { nextAttemptAt: null, givenUp: null, reopenedAfter } as const;
       return { ...state, status: 'COLLECTED', collections, collectedBy, ...ended };
     }
     case 'FeesDebitedTwice':
