@@ -1,5 +1,6 @@
 /** The normal time of ACH begins when the file goes out: over a weekend that is days after the payment was submitted. */
 import { atOnceSchedule } from '@pis/bank-rails/ach';
+import { pauseConnections, resumeConnection } from '@pis/bank-rails/connections';
 import type { RailExecutorOptions } from './rail-executor.js';
 import { type Formats, openFormats } from './testing/formats.js';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
@@ -62,4 +63,28 @@ it('a payment that is submitted a last time at its deadline waits for its file l
   await executor({ config }).deadlineRound();
   expect(await world.count("ach_entries WHERE status = 'waiting'")).toBe(1);
   expect(await world.history(message.paymentId)).toEqual(['Queued', 'Processing']);
+});
+
+it('a payment whose entry leaves after a pause is not FAILED before, however often the bank is asked', async () => {
+  const { paymentId, ...message } = await world.queue('4321', 'INBOUND');
+  await handle({ paymentId, ...message });
+  const connection = 'files';
+  await pauseConnections(world.pool, { connection, reason: 'by hand', isRestored: false });
+  await deadlinesAfter(weekendMs + normalTimeMs + hourMs);
+  const inFlight = ['Queued', 'Processing', 'FailedInFlight'];
+  // Until the bank would have forgotten it.
+  for (const days of [4, 30, 100]) {
+    const ms = days * 24 * hourMs;
+    await using ahead = await world.poolWithClockAhead(`${ms} milliseconds`);
+    await world.timePasses(paymentId);
+    await executor({ clock: () => Date.now() + ms, pool: ahead.pool }).sweepRound();
+    expect(await world.history(paymentId)).toEqual(inFlight);
+  }
+  expect(await world.count("ach_entries WHERE status = 'waiting'")).toBe(1);
+  await resumeConnection(world.pool, connection);
+  await world.pool.query("UPDATE ach_entries SET due_at = now() - interval '1 second'");
+  await formats.exchangeFiles();
+  await executor().feedRound();
+  expect(await world.history(paymentId)).toEqual([...inFlight, 'Completed']);
+  expect(await formats.executions()).toBe(1);
 });
