@@ -56,6 +56,13 @@ describe('the rails that the banks offer', () => {
     });
   });
 
+  it('take no ACH payment that the bank takes in no file', () => {
+    const limits = { entriesPerFileMax: 1, amountPerFileMaxMinor: 5_000 };
+    const offered = offeredRails({ connections: [connection({ ach: { ...ach, limits } })] });
+    expect(offered.bankLimitsMinor).toEqual({ ACH: 5_000 });
+    expect(offeredRails({ connections: [connection({})] }).bankLimitsMinor).toEqual({});
+  });
+
   it('are always open where the bank is', () => {
     const cutoffs = { ...defaultCutoffs, sameDay: [alwaysOpen], standard: alwaysOpen };
     expect(offeredRails({ connections: [connection({ cutoffs, ach })] }).cutoffs).toMatchObject({

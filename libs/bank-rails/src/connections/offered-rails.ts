@@ -1,4 +1,4 @@
-/** What a banks file means for the choice of a rail: rails with a bank, and the cutoffs of that bank. */
+/** What a banks file means for the choice of a rail: rails with a bank, and the cutoffs and limits of that bank. */
 import type { PaymentRail } from '@pis/domain';
 import { minutesOf, type TimeOfDay } from '../calendar/eastern-time.js';
 import { alwaysOpen, type BankCutoffs, defaultCutoffs } from '../calendar/rail-hours.js';
@@ -20,7 +20,9 @@ export function offeredRails(banks: Banks): Omit<RailPolicy, 'settings'> {
     fedwire: (connectionOf('FEDWIRE')?.cutoffs ?? defaultCutoffs).fedwire,
     swift: (connectionOf('SWIFT')?.cutoffs ?? defaultCutoffs).swift,
   };
-  return { connectedRails: railsOf(banks), cutoffs };
+  // A file holds a payment at least.
+  const bankLimitsMinor = ach?.ach ? { ACH: ach.ach.limits.amountPerFileMaxMinor } : {};
+  return { connectedRails: railsOf(banks), cutoffs, bankLimitsMinor };
 }
 
 /** On the same day. */

@@ -7,6 +7,7 @@ import { profileOf } from '../rails/iso20022/profiles.js';
 import { railRejectionText } from './rail-rejection-text.js';
 import {
   defaultRailSettings,
+  type RailPolicy,
   type RailRequest,
   type RailSelection,
   selectRail,
@@ -27,6 +28,7 @@ const dollars = (amount: number) => amount * 100;
 function select(
   changes: Partial<RailRequest>,
   settings: Partial<RailSettings> = {},
+  offered: Partial<RailPolicy> = {},
 ): RailSelection {
   const request: RailRequest = {
     direction: 'OUTBOUND',
@@ -41,6 +43,7 @@ function select(
     settings: { ...defaultRailSettings, ...settings },
     connectedRails: paymentRails,
     cutoffs: defaultCutoffs,
+    ...offered,
   };
   return selectRail(request, policy);
 }
@@ -72,6 +75,15 @@ describe('the rail of a payment', () => {
       SWIFT: 'direction_not_supported',
       'ACH same_day': 'not_preferred',
     });
+  });
+
+  it('is no ACH above what the bank takes in a file', () => {
+    const debit = { direction: 'INBOUND', amountMinor: 10_000 } as const;
+    const bankLimits = { bankLimitsMinor: { ACH: 10_000 } };
+    expect(wayOf(select(debit, {}, bankLimits))).toBe('ACH standard');
+    const above = select({ ...debit, amountMinor: 10_001 }, {}, bankLimits);
+    expect(above.decision.isPossible).toBe(false);
+    expect(reasons(above)).toMatchObject({ 'ACH standard': 'amount_above_rail_limit' });
   });
 
   it('is none for INBOUND from an account abroad', () => {

@@ -48,6 +48,8 @@ export interface RailPolicy {
   /** The rails that a bank of this system is connected for. */
   readonly connectedRails: readonly PaymentRail[];
   readonly cutoffs: BankCutoffs;
+  /** The most that the bank of a rail takes in one payment, minor units, where it takes less than the rail. */
+  readonly bankLimitsMinor?: Partial<Record<PaymentRail, number>>;
 }
 
 /** All rails, the fastest first, no limits but the rails' own. */
@@ -151,7 +153,8 @@ function notPermitted(
 function aboveLimit(way: Way, amountMinor: number, policy: RailPolicy): RailRejectionCode | null {
   const { paymentRail } = way;
   const ownLimit = way === sameDay ? sameDayLimitMinor : railLimitMinor[paymentRail];
-  if (amountMinor > ownLimit) return 'amount_above_rail_limit';
+  const bankLimit = policy.bankLimitsMinor?.[paymentRail] ?? ownLimit;
+  if (amountMinor > Math.min(ownLimit, bankLimit)) return 'amount_above_rail_limit';
   const limit = policy.settings.limitsMinor[paymentRail];
   return limit !== undefined && amountMinor > limit ? 'amount_above_organization_limit' : null;
 }

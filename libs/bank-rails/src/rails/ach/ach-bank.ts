@@ -35,7 +35,7 @@ import { UnreadWatch } from '../../unread-watch.js';
 import {
   batchTermsOf,
   entryClassOf,
-  entryOrBatchProblem,
+  entryRejection,
   individualIdOf,
   nachaEntryOf,
   codeOf,
@@ -49,7 +49,7 @@ import { AchInquiries } from './ach-inquiries.js';
 import { dueTimes, queuedEntries } from './ach-queue.js';
 import { AchOutbound } from './ach-outbound.js';
 import { AchPrenotes } from './ach-prenotes.js';
-import { formatRejection, voidedRejection } from './ach-rejections.js';
+import { voidedRejection } from './ach-rejections.js';
 import { pruneAch } from './ach-retention.js';
 import type { AchSchedule } from './ach-schedule.js';
 import { AchStayingFiles } from './ach-staying-files.js';
@@ -350,8 +350,7 @@ class NachaBank implements AchBank {
       ...{ standardEntryClass, transactionCode, individualId, amountMinor },
       traceNumber: traceNumberOf(batch.odfi, 1),
     });
-    const problem = entryOrBatchProblem(batch, entry);
-    const isBusiness = order.contactEntityType === 'BUSINESS';
+    const rejection = entryRejection(identity, { batch, entry });
     const entryTerms: EntryTerms = {
       ...{ paymentId, organizationId, originatorId, contactId, direction, amountMinor },
       ...{ standardEntryClass, transactionCode, service, individualId, isReinitiation },
@@ -359,14 +358,14 @@ class NachaBank implements AchBank {
     const owner = ownerOf.contact(contactId);
     const place = entryPlace(this.options.name, reference);
     const sealedReceiver =
-      problem === null ? await keyring.seal(owner, entryText(receiver, entryTerms), place) : null;
+      rejection === null ? await keyring.seal(owner, entryText(receiver, entryTerms), place) : null;
     const { subType } = order.contactAccount;
     return {
       ...{ reference, ...entryTerms, sealedReceiver },
       termsMac: termsMac(keyring, order, { ...receiver, subType }),
       dueAtMs: schedule.buildAt(service, nowMs),
       takenBeforeMs: nowMs + takenShare * terms.submissionInFlightMaxMs,
-      rejection: problem === null ? null : formatRejection(problem.field, isBusiness),
+      rejection,
     };
   }
 

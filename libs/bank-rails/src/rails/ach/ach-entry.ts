@@ -1,8 +1,9 @@
 /** A transfer as an entry of a NACHA file: which field has which of its data. See docs/rails-ach.md. */
 import { createHash } from 'node:crypto';
 import type { BankAccountSubType, Direction, EntityType } from '@pis/domain';
-import type { TransferInstruction } from '../../bank-connection.js';
+import type { RailRejection, TransferInstruction } from '../../bank-connection.js';
 import type { AchCompany, AchIdentity } from '../../connections/bank-config.js';
+import { amountRejection, formatRejection } from './ach-rejections.js';
 import type { AchSettlement } from './ach-schedule.js';
 import { standardEntryClassOf } from './nacha-batches.js';
 import {
@@ -13,7 +14,7 @@ import {
   type TransactionCode,
   transactionCodeOf,
 } from './nacha-file.js';
-import { batchProblem, entryProblem, type NachaFieldProblem } from './nacha-rules.js';
+import { batchProblem, entryProblem } from './nacha-rules.js';
 import { nachaText } from './nacha-text.js';
 
 /** What is sealed under the contact's key until it is in a file. */
@@ -140,12 +141,15 @@ export function nachaEntryOf(
   };
 }
 
-/** What keeps an entry out of a file. Null if nothing does. */
-export function entryOrBatchProblem(
-  batch: BatchTerms,
-  entry: NachaEntry,
-): NachaFieldProblem | null {
-  return entryProblem(batch, entry) ?? batchProblem(batch);
+/** Why it can be in no file of this bank; null when it can. A business has a CCD entry. */
+export function entryRejection(
+  { limits }: AchIdentity,
+  { batch, entry }: { readonly batch: BatchTerms; readonly entry: NachaEntry },
+): RailRejection | null {
+  const problem = entryProblem(batch, entry) ?? batchProblem(batch);
+  if (problem !== null) return formatRejection(problem.field, batch.standardEntryClass === 'CCD');
+  const { amountPerFileMaxMinor } = limits;
+  return entry.amountMinor > amountPerFileMaxMinor ? amountRejection(amountPerFileMaxMinor) : null;
 }
 
 export function companyOf({ company, companies }: AchIdentity, organizationId: string): AchCompany {

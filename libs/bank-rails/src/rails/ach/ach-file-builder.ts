@@ -16,9 +16,9 @@ import type { ArchiveSegment, FileArchive } from '../../connections/file-archive
 import { stopwatch } from '../../stopwatch.js';
 import { type AchReport, appendReports } from './ach-feed.js';
 import type { AchIdentity } from '../../connections/bank-config.js';
-import { type AchReceiver, batchTermsOf, entryOrBatchProblem, nachaEntryOf } from './ach-entry.js';
+import { type AchReceiver, batchTermsOf, entryRejection, nachaEntryOf } from './ach-entry.js';
 import { withPrenoteAnswers } from './ach-prenote-answers.js';
-import { alteredRejection, erasedRejection, formatRejection } from './ach-rejections.js';
+import { alteredRejection, erasedRejection } from './ach-rejections.js';
 import type { AchSchedule } from './ach-schedule.js';
 import { type AchLog, lockBank, rejectionText } from './ach-tables.js';
 import { entryPlace, submittedReceiver } from './ach-terms.js';
@@ -164,13 +164,9 @@ export class AchFileBuilder {
         individualId: row.individual_id,
         traceNumber: traceNumberOf(batch.odfi, startTrace + index + 1),
       });
-      const problem = entryOrBatchProblem(batch, entry);
-      if (problem === null) items.push({ row, batch, entry });
-      else {
-        const isBusiness = row.standard_entry_class === 'CCD';
-        const rejection = formatRejection(problem.field, isBusiness);
-        rejected.push({ reference: row.reference, rejection });
-      }
+      const rejection = entryRejection(identity, { batch, entry });
+      if (rejection === null) items.push({ row, batch, entry });
+      else rejected.push({ reference: row.reference, rejection });
     }
     return { items, rejected };
   }

@@ -19,13 +19,12 @@ import {
   codeOf,
   companyOf,
   entryClassOf,
-  entryOrBatchProblem,
+  entryRejection,
   individualIdOf,
   nachaEntryOf,
   receiverOf,
 } from './ach-entry.js';
 import { prenoteReference } from './ach-prenote-answers.js';
-import { formatRejection } from './ach-rejections.js';
 import type { AchSchedule } from './ach-schedule.js';
 import { type AchEntryStatus, lockBank } from './ach-tables.js';
 import { entryPlace, type EntryTerms, entryText, termsMac } from './ach-terms.js';
@@ -226,9 +225,8 @@ export class AchPrenotes {
     const receiver = { ...receiverOf(order), note: null };
     const batch = batchTermsOf(identity, schedule.settlement('standard', clock()), terms);
     const entry = nachaEntryOf(receiver, { ...terms, traceNumber: traceNumberOf(batch.odfi, 1) });
-    const problem = entryOrBatchProblem(batch, entry);
-    if (problem !== null)
-      return formatRejection(problem.field, order.contactEntityType === 'BUSINESS');
+    const rejection = entryRejection(identity, { batch, entry });
+    if (rejection !== null) return rejection;
     const owner = ownerOf.contact(contactId);
     const text = entryText(receiver, terms);
     return {

@@ -65,6 +65,13 @@ export function formatRejection(field: string, isBusiness: boolean): RailRejecti
   }
 }
 
+/** The bank takes no file with it. @param amountMaxMinor of a file, minor units */
+export function amountRejection(amountMaxMinor: number): RailRejection {
+  const dollars = (amountMaxMinor / 100).toLocaleString('en-US', { minimumFractionDigits: 2 });
+  const message = `The payment is above what the bank takes in an ACH file (${dollars} USD): create payments of smaller amounts.`;
+  return { failureCode: 'INTERNAL_ERROR', field: null, message, reason: message, railCode: null };
+}
+
 export const voidedRejection: RailRejection = {
   failureCode: 'INTERNAL_ERROR',
   field: null,
