@@ -26,6 +26,8 @@ export interface ConnectionsOptions {
 
 export type OutgoingRequest = Pick<Dispatcher.DispatchOptions, 'path' | 'body' | 'headers'> & {
   readonly origin: string;
+  /** Asked last before it is sent. */
+  readonly mayBegin: () => boolean;
 };
 
 /** Shorter than the 5 s after which many servers close. */
@@ -213,8 +215,8 @@ class Connection {
     await this.client.destroy();
   }
 
-  private exchange(request: OutgoingRequest, signal: AbortSignal): Exchange {
-    const exchange = new Exchange(this.options.bodyTimeoutMs);
+  private exchange({ mayBegin, ...request }: OutgoingRequest, signal: AbortSignal): Exchange {
+    const exchange = new Exchange(this.options.bodyTimeoutMs, mayBegin);
     const abort = () => exchange.cut(reasonOf(signal));
     signal.addEventListener('abort', abort, { once: true });
     const done = () => signal.removeEventListener('abort', abort);

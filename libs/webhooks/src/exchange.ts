@@ -21,6 +21,11 @@ export class ResponseTooLarge extends Error {
   override readonly name = 'ResponseTooLarge';
 }
 
+/** It was to be sent after its time. */
+export class TooLate extends Error {
+  override readonly name = 'TooLate';
+}
+
 export interface Answer {
   readonly status: number;
   /** The header as received, or null. */
@@ -47,8 +52,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private readBytes = 0;
   private bodyTimer: NodeJS.Timeout | undefined;
 
-  /** @param bodyTimeoutMs how long the body may take once the status is known */
-  constructor(private readonly bodyTimeoutMs: number) {
+  /**
+   * @param bodyTimeoutMs how long the body may take once the status is known
+   * @param mayBegin asked last before it is sent: after a freeze of the process, no timer has run yet
+   */
+  constructor(
+    private readonly bodyTimeoutMs: number,
+    private readonly mayBegin: () => boolean,
+  ) {
     this.settle = Promise.withResolvers<Answer>();
     this.answer = this.settle.promise;
   }
@@ -62,6 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (!this.mayBegin()) this.fail(new TooLate('its time was over before it was sent'));
     if (this.isSettled) controller.abort(new Error('canceled before it was sent'));
     else this.controller = controller;
   }

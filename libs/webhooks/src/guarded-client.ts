@@ -7,7 +7,7 @@
 import type { Connections } from './connections.js';
 import { AddressBlocked, ConnectTimeout, EgressProxyFailed, HostNotFound } from './dial-errors.js';
 import { egressPolicy, type EgressRules } from './egress-policy.js';
-import { ResponseTooLarge } from './exchange.js';
+import { ResponseTooLarge, TooLate } from './exchange.js';
 import type { DialOptions } from './guarded-dial.js';
 import { type Lookup, systemLookup } from './lookup.js';
 import { trustedAuthorities } from './trusted-authorities.js';
@@ -123,6 +123,7 @@ async function post(
   signal?: AbortSignal,
 ): Promise<DeliveryResult> {
   const startedAt = performance.now();
+  const startedAtWall = Date.now();
   const since = (at: number) => Math.round(at - startedAt);
   const failed = (code: DeliveryErrorCode, message: string): DeliveryResult => ({
     status: null,
@@ -135,6 +136,9 @@ async function post(
   const url = new URL(target);
   if (url.protocol !== 'https:') return failed('invalid_url', 'not an https URL');
 
+  // One of the clocks stops while the machine sleeps.
+  const isInTime = () =>
+    Math.max(performance.now() - startedAt, Date.now() - startedAtWall) < timeoutMs;
   const limit = new AbortController();
   const abort = () => limit.abort();
   const timer = setTimeout(abort, timeoutMs);
@@ -143,7 +147,10 @@ async function post(
   try {
     const opened = await connections();
     const answer = await opened.send(
-      { origin: url.origin, path: url.pathname + url.search, headers, body: bytesOf(body) },
+      {
+        ...{ origin: url.origin, path: url.pathname + url.search, headers, body: bytesOf(body) },
+        mayBegin: isInTime,
+      },
       limit.signal,
     );
     return {
@@ -155,7 +162,8 @@ async function post(
     };
   } catch (error) {
     if (signal?.aborted) return failed('aborted', 'interrupted by a shutdown');
-    if (limit.signal.aborted) return failed('timeout', `no response within ${timeoutMs} ms`);
+    if (limit.signal.aborted || error instanceof TooLate)
+      return failed('timeout', `no response within ${timeoutMs} ms`);
     return failed(codeOf(error), messageOf(error, hostOf(url)));
   } finally {
     clearTimeout(timer);

@@ -205,6 +205,26 @@ describe('An answer that comes too slowly has the outcome known at the time limi
     await until(() => results.length === 3, { timeoutMs: patientMs });
     for (const result of results) expect(result).toMatchObject({ error: { code: 'timeout' } });
   });
+
+  it('a delivery that waited for a connection while the process was frozen is not sent: its signature is old', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    ends.push(() => Promise.resolve(clock.mockRestore()));
+    const first = Promise.withResolvers<Socket>();
+    const answering = [
+      (socket: Socket) => first.resolve(socket),
+      (socket: Socket) => socket.write('HTTP/1.1 401 Late\r\nContent-Length: 0\r\n\r\n'),
+    ];
+    const server = await hostile((socket) => answering.shift()?.(socket));
+    const one = client({ timeoutMs: patientMs });
+    const sent = post(one, server);
+    const answered = await first.promise;
+    const late = post(one, server);
+    // Its timers have not run when it wakes up.
+    clock.mockReturnValue(Date.now() + 3_600_000);
+    answered.write(`${ok}Content-Length: 0\r\n\r\n`);
+    expect(await sent).toMatchObject({ status: 200 });
+    expect(await late).toMatchObject({ status: null, error: { code: 'timeout' } });
+  });
 });
 
 describe('An invalid answer, or more than one', () => {
