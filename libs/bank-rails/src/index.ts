@@ -8,6 +8,7 @@ export * from './directory/sandbox-directory.js';
 export * from './selection/rail-rejection-text.js';
 export * from './selection/rail-selection.js';
 export * from './selection/rail-terms.js';
+export { railName } from './rails/iso20022/characters.js';
 export * from './rail-reference.js';
 export * from './bank-connection.js';
 export * from './submission-rule.js';

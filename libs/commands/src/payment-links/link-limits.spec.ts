@@ -1,4 +1,5 @@
 /** A link that no rail could ever pay is refused when it is requested, not after the counterparty has answered. */
+import { randomUUID } from 'node:crypto';
 import { paymentRails, type RailSettings } from '@pis/domain';
 import { defaultCutoffs } from '@pis/bank-rails';
 import { setOrganizationRails } from '../organization-rails.js';
@@ -65,4 +66,37 @@ it('the answer to a repeated request stays, whatever the limits are since', asyn
   const first = unrefused(await world.ask({}, 'key'));
   await limit(world, { ACH: 1 });
   expect(await world.ask({}, 'key')).toEqual({ ...first, replayed: true });
+});
+
+describe('a link for a name that no rail can send', () => {
+  const unnamed = { entityType: 'INDIVIDUAL', firstName: '小龙', lastName: '李' } as const;
+  const refusedAt = (field: string) => ({
+    refused: 'INVALID_REQUEST',
+    problems: [{ field, issue: expect.stringContaining('Latin letters') as string }],
+  });
+
+  it.each(['INBOUND', 'OUTBOUND'])('is refused for an %s payment', async (direction) => {
+    const world = await linkWorld();
+    const ask = (recipient: object) => world.ask({ direction, recipient });
+    expect(await ask(unnamed)).toMatchObject(refusedAt('recipient.firstName'));
+    const company = { entityType: 'BUSINESS', companyName: '株式会社' };
+    expect(await ask(company)).toMatchObject(refusedAt('recipient.companyName'));
+    const contactId = await world.newContact({ ...unnamed, bankAccount: null });
+    expect(await ask({ contactId })).toMatchObject(refusedAt('recipient.contactId'));
+    expect(world.memory.rows.size).toBe(0);
+    for (const firstName of ['Zoë', 'Ольга', '小龙 (Bruce)'])
+      expect(await ask({ ...unnamed, firstName })).toMatchObject({
+        status: 'AWAITING_CONFIRMATION',
+      });
+  });
+
+  it('that was created before stays what it is when it is repeated', async () => {
+    const world = await linkWorld();
+    const key = randomUUID();
+    const asked = unrefused(await world.ask({}, key));
+    expect(await world.ask({ recipient: unnamed }, key)).toMatchObject({
+      refused: 'IDEMPOTENCY_KEY_REUSED',
+      paymentId: asked.paymentId,
+    });
+  });
 });

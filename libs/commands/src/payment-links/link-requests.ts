@@ -44,6 +44,7 @@ import {
   isSameRecipient,
   recipientOf,
 } from './approved-recipient.js';
+import { holderNameProblem } from './holder-name.js';
 import type { LinkTable } from './link-ports.js';
 import { digestOf, newToken, tokenPlace } from './link-token.js';
 
@@ -272,6 +273,8 @@ export class LinkRequests {
     const parties = await this.referenced(organizationId, request);
     if ('refused' in parties || directlyPaid(request, parties.contact) !== null) return parties;
     const { organization } = parties;
+    const unsendable = holderNameProblem(request, parties.contact ?? newRecipient(request));
+    if (unsendable !== null) return invalidRequest([unsendable]);
     const { direction } = request;
     const amountMinor = linkedAmountMinor(request, organization, at);
     return this.railChoice.isAboveLimits({ direction, amountMinor, at }, organization)
