@@ -195,6 +195,22 @@ it(
 );
 
 it(
+  'files that cannot be read are reported clearly with exit code 1, also two at once',
+  async () => {
+    const result = await run(['tools/start.mjs'], {
+      PORT: '0',
+      PIS_DATA_DIR: dataDir,
+      PIS_MASTER_KEY_FILE: path.join(base, 'no-key'),
+      PIS_WEBHOOK_CA_FILE: path.join(base, 'no-certificate'),
+    });
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(/^bad configuration:\n {2}PIS_WEBHOOK_CA_FILE: ENOENT[^\n]*\n$/);
+    await nothingStays();
+  },
+  startLimitMs,
+);
+
+it(
   'a data directory without write access is reported clearly with exit code 1',
   async () => {
     mkdirSync(base, { recursive: true });

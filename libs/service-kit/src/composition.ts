@@ -2,6 +2,7 @@
  * The only place that chooses adapters for ports, from the configuration. PlatformModule uses it for the
  * apps, and the command line uses it directly. Creating an adapter does no I/O: its first use connects.
  */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   type EventStore,
@@ -175,7 +176,24 @@ function renewablePem(variable: string, file: string): () => string {
 export function webhookReceiverCa({
   PIS_WEBHOOK_CA_FILE: file,
 }: Pick<WebhooksConfig, 'PIS_WEBHOOK_CA_FILE'>): { extraCaPem?: string } {
-  return file === undefined ? {} : { extraCaPem: readPem('PIS_WEBHOOK_CA_FILE', file) };
+  if (file === undefined) return {};
+  const extraCaPem = readPem('PIS_WEBHOOK_CA_FILE', file);
+  if (!holdsCertificates(extraCaPem))
+    throw new ConfigurationError(['PIS_WEBHOOK_CA_FILE: must hold whole certificates in PEM']);
+  return { extraCaPem };
+}
+
+/** TLS itself skips without a word what it cannot read. */
+function holdsCertificates(pem: string): boolean {
+  const certificates = pem.match(
+    /-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[^-]*(-----END \1-----)?/g,
+  );
+  try {
+    for (const certificate of certificates ?? []) new X509Certificate(certificate);
+    return certificates !== null;
+  } catch {
+    return false;
+  }
 }
 
 function readPem(variable: string, file: string): string {

@@ -200,6 +200,9 @@ function rootModule<Shape extends z.ZodRawShape>(
   logger: Logger,
   openStore: OpenStore | undefined,
 ): DynamicModule {
+  // Before register, whose promise nobody would await if this threw. The URL is also that of an embedded
+  // database: webhooks must not reach that one either.
+  const appModule = definition.module({ ...config, DATABASE_URL: databaseUrl });
   return {
     module: RootModule,
     imports: [
@@ -212,8 +215,7 @@ function rootModule<Shape extends z.ZodRawShape>(
         isPublic: definition.publicPort === true,
         ...(openStore === undefined ? {} : { openStore }),
       }),
-      // Includes an embedded database: webhooks must not reach that one either.
-      definition.module({ ...config, DATABASE_URL: databaseUrl }),
+      appModule,
     ],
   };
 }

@@ -230,6 +230,7 @@ export const running = {
       'apps/webhook-dispatcher/src/webhook-dispatcher.module.pg.spec.ts',
       'does not start with a CA file that cannot be read, and says which variable is wrong',
     ],
+    ['libs/service-kit/src/webhook-receiver-ca.spec.ts', 'refuses a file with %s'],
   ],
   'variable-20': [
     [
