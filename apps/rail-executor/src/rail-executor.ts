@@ -26,7 +26,7 @@ import { PaymentExecution } from './payment-execution.js';
 import { PendingTransfers } from './pending-transfers.js';
 import type { Review } from './review/review.js';
 import { StaffDigests, type StaffChannel } from './staff/staff-digests.js';
-import { StaffNotices } from './staff/staff-notices.js';
+import { type StaffFailures, StaffNotices } from './staff/staff-notices.js';
 
 export type RailExecutorConfig = RailsConfig & Pick<ProcessConfig, 'PIS_ENVIRONMENT'>;
 
@@ -349,6 +349,11 @@ export class RailExecutor {
   /** One round of each bank's sweep. */
   sweepRound(): Promise<number | null> {
     return this.round((desk) => desk.sweepRound());
+  }
+
+  /** See StaffDigests.failures. */
+  staffFailures(): Promise<StaffFailures> {
+    return this.staff.failures();
   }
 
   /** One round of the loop that tells staff, see StaffDigests.round. */

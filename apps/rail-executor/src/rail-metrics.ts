@@ -1,4 +1,4 @@
-/** Connections that are paused or cannot be read, and the age of the routing directory. */
+/** Connections that are paused or cannot be read, staff that cannot be told, and the age of the routing directory. */
 import { pausedConnections } from '@pis/bank-rails/connections';
 import { directoryAges } from '@pis/bank-rails/directory';
 import { countedGauges, type MetricsRegistry } from '@pis/service-kit';
@@ -9,7 +9,7 @@ import type { RailExecutor } from './rail-executor.js';
 export function railGauges(
   registry: MetricsRegistry,
   pool: pg.Pool,
-  executor: Pick<RailExecutor, 'unreadSeconds'>,
+  executor: Pick<RailExecutor, 'unreadSeconds' | 'staffFailures'>,
 ): void {
   new Gauge({
     name: 'pis_rail_unread_seconds',
@@ -21,6 +21,14 @@ export function railGauges(
         this.set({ connection }, seconds);
     },
   });
+  countedGauges(registry, () => executor.staffFailures(), [
+    {
+      name: 'pis_staff_notice_failures',
+      help: 'Attempts in a row to tell staff of payments in doubt that failed',
+      label: 'channel',
+      numbers: { email: ({ email }) => email, webhook: ({ webhook }) => webhook },
+    },
+  ]);
   countedGauges(registry, () => pausedConnections(pool), [
     {
       name: 'pis_rail_connections',

@@ -2,10 +2,11 @@
  * Tells staff of payments and collections in doubt, over each channel in digests: the first at once, the next ones after a
  * pause. A digest holds IDs, amounts and statuses, and no personal data.
  */
-import { TransferMissing, type TransferStream } from '@pis/commands';
+import type { TransferStream } from '@pis/commands';
 import { transferAmountMinor, type TransferOwner, unreachable } from '@pis/domain';
+import { isTransient } from '@pis/postgres';
 import type { Logger } from '@pis/service-kit';
-import type { Batch, Notice, NoticeKind, StaffNotices } from './staff-notices.js';
+import type { Batch, Notice, NoticeKind, StaffFailures, StaffNotices } from './staff-notices.js';
 
 export interface Digest {
   readonly subject: string;
@@ -71,6 +72,11 @@ export class StaffDigests {
     return null;
   }
 
+  /** How often in a row staff could not be told by mail, and over the webhook. @throws connection errors of PostgreSQL */
+  failures(): Promise<StaffFailures> {
+    return this.options.notices.failures(this.options.channels.map(({ name }) => name));
+  }
+
   private async tell(channel: StaffChannel): Promise<void> {
     const { notices, logger, pauseMs = pauseDefaultMs } = this.options;
     const batch = await notices.claim(channel.name);
@@ -120,7 +126,8 @@ export class StaffDigests {
         reference: state.railReference,
       };
     } catch (error) {
-      if (!(error instanceof TransferMissing)) throw error;
+      if (isTransient(error)) throw error;
+      // It is missing from the log, or its events cannot be read. Staff learn of the others all the same.
       const amounts = { paymentAmount: null, transferAmount: null };
       const unknown = { status: null, paymentRail: null, direction: null, ...amounts };
       const rest = { organizationId: null, currencyCode: null, connection: null, reference: null };
@@ -145,7 +152,7 @@ function lineOf(payment: DigestedPayment): string {
   const bank = connection === null ? '' : ` over ${connection}`;
   const name = transfer === 'collection' ? `collection ${paymentId}` : paymentId;
   const what = `${name}: ${amount}, ${direction ?? '?'}, ${paymentRail ?? '?'}${bank}`;
-  return `${what}, ${saying(kind)} since ${since}, now ${status ?? 'missing from the log'}`;
+  return `${what}, ${saying(kind)} since ${since}, now ${status ?? 'unknown, because it cannot be read'}`;
 }
 
 function saying(kind: NoticeKind): string {

@@ -35,6 +35,12 @@ export interface Batch {
   readonly upTo: string;
 }
 
+/** Attempts in a row that failed. */
+export interface StaffFailures {
+  readonly email: number;
+  readonly webhook: number;
+}
+
 const ofTransfer = /^(?:payment|collection)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 /** Older events are not told: the log is being read again from its beginning. */
 const toldWithinMs = 30 * 24 * 3_600_000;
@@ -127,6 +133,17 @@ export class StaffNotices {
       [channel, initialMs, maxMs],
     );
     return rows[0]?.failures ?? 0;
+  }
+
+  /** Over the worst of these channels. Those that are not configured any more do not count. */
+  async failures(channels: readonly string[]): Promise<StaffFailures> {
+    const { rows } = await this.pool.query<StaffFailures>(
+      `SELECT coalesce(max(failures) FILTER (WHERE channel <> 'webhook'), 0)::int AS email,
+              coalesce(max(failures) FILTER (WHERE channel = 'webhook'), 0)::int AS webhook
+         FROM rail_staff_channels WHERE channel = ANY ($1)`,
+      [channels],
+    );
+    return rows[0] ?? { email: 0, webhook: 0 };
   }
 
   private async release(channel: string, pauseMs: number, failures: number): Promise<void> {

@@ -1,4 +1,5 @@
 /** Staff are told of payments in doubt, over a real mail server and a real HTTPS server. */
+import { randomUUID } from 'node:crypto';
 import { type HttpsReceiver, startHttpsReceiver } from '@pis/local-servers/testing';
 import type { RailExecutor } from '../rail-executor.js';
 import { type SmtpServer, startSmtpServer } from '../testing/smtp-server.js';
@@ -137,6 +138,29 @@ it('many payments are one digest, and the next one waits for its pause', async (
   expect(smtp.mails[1]?.content).not.toContain(first);
 });
 
+it('a payment that cannot be read is told as such, and keeps staff from no other', async () => {
+  const executor = world.executor({ staff: channels });
+  const unreadable = await inFlight(executor);
+  const other = await inFlight(executor);
+  await followLog();
+  const streamId = `payment-${unreadable}`;
+  const last = (await world.store.readStream(streamId)).at(-1);
+  if (last === undefined) throw new Error('no event');
+  const later = { id: randomUUID(), type: 'PaymentOfLater', data: {}, metadata: last.metadata };
+  await world.store.append(streamId, last.revision, [later]);
+  await world.executor({ staff: channels }).staffRound();
+  expect(posted()).toMatchObject([
+    {
+      text: expect.stringContaining('now unknown, because it cannot be read') as string,
+      payments: [
+        { paymentId: unreadable, status: null },
+        { paymentId: other, status: 'FAILED_IN_FLIGHT' },
+      ],
+    },
+  ]);
+  expect(smtp.mails).toHaveLength(1);
+});
+
 it('a digest lists some and counts the rest', async () => {
   const executor = world.executor({ staff: channels });
   await inFlight(executor);
@@ -157,6 +181,8 @@ it('what could not be sent is sent later, over each channel apart, without its s
   chat.respondWith(() => ({ status: 500 }));
   await executor.staffRound();
   expect(smtp.mails).toEqual([]);
+  expect(await executor.staffFailures()).toEqual({ email: 1, webhook: 1 });
+  expect(await world.executor().staffFailures()).toEqual({ email: 0, webhook: 0 });
   await executor.staffRound();
   expect(chat.requests).toHaveLength(1);
   smtp.refuse = null;
@@ -170,6 +196,7 @@ it('what could not be sent is sent later, over each channel apart, without its s
   await timePasses();
   await executor.staffRound();
   expect([smtp.mails.length, chat.requests.length]).toEqual([1, 3]);
+  expect(await executor.staffFailures()).toEqual({ email: 0, webhook: 0 });
   expect(world.logger.lines.join()).toContain('staff could not be told');
   expect(world.logger.lines.join()).not.toContain('secret-token');
 });
