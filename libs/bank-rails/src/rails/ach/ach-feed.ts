@@ -96,6 +96,42 @@ export async function unreported(
   return news;
 }
 
+/**
+ * Without the corrections that repeat what the bank said last of the same entry under the same code: it may send one in each of its
+ * files, and the client has answered it.
+ */
+export async function withoutRepeatedCorrections(
+  client: pg.ClientBase,
+  { bank, reports, textOf }: Unreported,
+): Promise<readonly AchReport[]> {
+  const references = reports.flatMap(({ reference, correction }) =>
+    correction == null ? [] : [reference],
+  );
+  if (references.length === 0) return reports;
+  const { rows } = await client.query<FeedRow>({
+    text: `SELECT DISTINCT ON (reference, change_code) ${feedColumns} FROM ach_feed
+            WHERE bank = $1 AND reference = ANY ($2::text[]) AND corrected IS NOT NULL
+            ORDER BY reference, change_code, sequence DESC`,
+    values: [bank, references],
+  });
+  const last = new Map<string, string | null>();
+  const keyOf = (reference: string, changeCode: string) => `${reference} ${changeCode}`;
+  for (const { reference, change_code: changeCode, corrected } of rows)
+    last.set(keyOf(reference, changeCode ?? ''), await textOf(reference, corrected ?? ''));
+  const told: AchReport[] = [];
+  for (const report of reports) {
+    const { reference, correction } = report;
+    if (correction != null) {
+      const text = await textOf(reference, correction.corrected);
+      const key = keyOf(reference, correction.changeCode);
+      if (text !== null && last.get(key) === text) continue;
+      last.set(key, text);
+    }
+    told.push(report);
+  }
+  return told;
+}
+
 interface Unreported {
   readonly bank: string;
   readonly reports: readonly AchReport[];

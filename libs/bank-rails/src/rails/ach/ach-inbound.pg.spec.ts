@@ -188,6 +188,39 @@ describe('a notification of change', () => {
     await world.settle();
   }
 
+  it('is told once, in however many files the bank repeats it, and again when it says something else', async () => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    const trace = await world.traceOf(instruction);
+    const numbers = ['1918171614', '1918171614', '2827262524', '2827262524', '1918171614'];
+    for (const accountNumber of numbers) {
+      await world.desk.postCorrection(trace, 'C01', { accountNumber });
+      await world.desk.postCorrection(trace, 'C05', { transactionCode: '32' });
+      await world.settle();
+    }
+    const told = (await world.feed()).filter(({ type }) => type === 'corrected');
+    const owner = ownerOf.contact(instruction.contactId);
+    const place = correctionPlace('test-ach', instruction.reference);
+    const texts = await Promise.all(
+      told.map(({ correction }) => world.keyring.open(correction?.corrected ?? '', owner, place)),
+    );
+    expect(texts.map((text) => JSON.parse(text) as unknown)).toEqual([
+      { achAccountNumber: '1918171614' },
+      { subType: 'SAVINGS' },
+      { achAccountNumber: '2827262524' },
+      { achAccountNumber: '1918171614' },
+    ]);
+  });
+
+  it('is told although the record of an earlier one was altered', async () => {
+    const instruction = await world.submit('4321');
+    await world.settle();
+    await postCorrection(instruction);
+    await world.pool.query("UPDATE ach_feed SET corrected = 'altered' WHERE corrected IS NOT NULL");
+    await postCorrection(instruction);
+    expect((await said()).map(({ type }) => type)).toEqual(['corrected', 'corrected']);
+  });
+
   it('is told with the right data sealed under the contact, and changes nothing', async () => {
     const instruction = await world.submit('4321');
     await world.settle();

@@ -3,7 +3,7 @@
  * its bytes. A file with the same bytes was applied already, unless it could not be read or applied then. What
  * matches nothing goes into the feed under a reference that no payment can have, so that staff see it.
  */
-import { type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
+import { CannotOpen, type Keyring, KeyDestroyed, ownerOf } from '@pis/keyring';
 import { inTransaction } from '@pis/postgres';
 import type pg from 'pg';
 import { correctionPlace, type CorrectedData } from '../../bank-connection.js';
@@ -21,6 +21,7 @@ import {
   unmatchedFile,
   unmatchedTrace,
   unreported,
+  withoutRepeatedCorrections,
 } from './ach-feed.js';
 import {
   archivedFileNamed,
@@ -89,7 +90,8 @@ export class AchInbound {
         else if (!isAgain) return null;
       }
       if (content.kind === 'ack') await this.link(client, kept.id, content.ack);
-      const said = await withPrenoteAnswers(client, bank, await prepared.apply(client));
+      const reports = await withPrenoteAnswers(client, bank, await prepared.apply(client));
+      const said = await withoutRepeatedCorrections(client, { bank, reports, textOf });
       const news = isAgain ? await unreported(client, { bank, reports: said, textOf }) : said;
       await appendReports(client, bank, news);
       return { count: news.length, replacedId: unreadableId };
@@ -186,7 +188,7 @@ export class AchInbound {
     };
   }
 
-  /** Null when the contact was erased. */
+  /** Null when the contact was erased, or the text was altered: it must not keep the file from being applied. */
   private async textOf(
     contactId: string | undefined,
     reference: string,
@@ -195,7 +197,12 @@ export class AchInbound {
     if (contactId === undefined) return null;
     const place = correctionPlace(this.options.bank, reference);
     const owner = ownerOf.contact(contactId);
-    return (await this.options.keyring.openAll([{ sealed, owner, place }]))[0] ?? null;
+    try {
+      return (await this.options.keyring.openAll([{ sealed, owner, place }]))[0] ?? null;
+    } catch (error) {
+      if (error instanceof CannotOpen) return null;
+      throw error;
+    }
   }
 
   private async correction(
