@@ -211,6 +211,19 @@ describe('bodies', () => {
     expect(fieldsOf(await post('null'))).toEqual(['']);
     expect(fieldsOf(await post(''))).toContain('originatorId');
   });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded'])(
+    'that are missing need no media type, and %s does not matter',
+    async (type) => {
+      const headers = { 'content-type': type, 'content-length': '0' };
+      const created = await post('', headers);
+      expect(created.body?.error?.details).toContainEqual(
+        expect.objectContaining({ field: 'originatorId', issue: 'validation_required' }),
+      );
+      const path = `/v1/webhooks/${randomUUID()}`;
+      expect(codeOf(await call(path, { method: 'DELETE', headers }))).toBe('404 NOT_FOUND');
+    },
+  );
 });
 
 describe('answers', () => {

@@ -269,13 +269,17 @@ const jsonInUtf8 = /^application\/json *(; *charset *= *"?utf-8"? *)?;? *$/i;
 const mediaTypeMax = 100;
 
 /**
- * A body must be uncompressed JSON in UTF-8. A request without a body needs no media type.
+ * A body must be uncompressed JSON in UTF-8. A request without a body needs no media type. If it has one, Fastify must
+ * not look for its parser.
  * @throws ApiError UNSUPPORTED_MEDIA_TYPE
  */
 export function requireJson({ headers }: FastifyRequest): void {
   const hasBody =
     headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  if (!hasBody) return;
+  if (!hasBody) {
+    delete headers['content-type'];
+    return;
+  }
   const { 'content-type': mediaType = '', 'content-encoding': encoding = 'identity' } = headers;
   const isJson = mediaType.length <= mediaTypeMax && jsonInUtf8.test(mediaType);
   if (!isJson || encoding !== 'identity')
