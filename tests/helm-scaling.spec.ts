@@ -54,6 +54,21 @@ describeWithHelm('the scaling of the Helm chart', () => {
     }
   });
 
+  it('replaces no further pod before the last one has ended, and given its connections to PostgreSQL back', () => {
+    for (const deployment of ofKind(production(), 'Deployment')) {
+      const { minReadySeconds, template } = deployment['spec'] as {
+        minReadySeconds: number;
+        template: { spec: Pod };
+      };
+      const drainMs = Number(
+        template.spec.containers[0]?.env.find(({ name }) => name === 'PIS_SHUTDOWN_DRAIN_MS')
+          ?.value,
+      );
+      // docs/operations.md, Stopping: at most 9 s, or 4 s after the drain.
+      expect(minReadySeconds * 1_000).toBeGreaterThan(Math.max(9_000, drainMs + 4_000));
+    }
+  });
+
   it('counts requests in all replicas of a service with limits together', () => {
     for (const component of ['api-gateway', 'payment-pages'])
       expect(containerIn(production(), component).env).toContainEqual({

@@ -287,9 +287,9 @@ describeWithHelm('the values of the Helm chart', () => {
         complaint('production', { postgresql: { maxConnections: 10, reservedConnections: 0 } }),
       )?.[1],
     );
-    // At most replicas or HPA maximum, one more in a rollout, each with its pool; and one migration.
+    // Replicas or the HPA's maximum, in a rollout one that starts and one that ends, each with its pool; and one migration.
     const pods = [
-      ...[6 * 20, 4 * 9, 3 * 12, 3 * 9, 3 * 15, 3 * 9, 4 * 15, 5 * 12, 2 * 9, 2 * 9, 9],
+      ...[7 * 20, 5 * 9, 4 * 12, 4 * 9, 4 * 15, 4 * 9, 5 * 15, 6 * 12, 2 * 9, 2 * 9, 9],
     ];
     expect(total).toBe(pods.reduce((sum, one) => sum + one, 0));
     const limits = (maxConnections: number) => ({
