@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { paymentIntegrationEventSchema, topics } from '@pis/contracts';
 import {
   contact as contactAggregate,
@@ -11,6 +14,7 @@ import {
   beginning,
   type EventStore,
   memoryEventStore,
+  type RecordedEvent,
   repository,
   sealedStore,
   StoreUnavailable,
@@ -212,6 +216,28 @@ it('keeps no payment that has ended: its return is told from its stream', async 
     data: { paymentId: 'p1', previousStatus: 'COMPLETED' },
   });
   expect(reads).toBe(1);
+});
+
+it('keeps the state of a payment under way and not its event, which takes as much memory', async () => {
+  const store = sealedStore(memoryEventStore(), new MemorySealing());
+  const payments = repository(store, paymentAggregate);
+  await payments.execute('p1', { type: 'QueuePayment', at, data: details('p1') }, context);
+  const given: WeakRef<RecordedEvent>[] = [];
+  const feed = integrationFeed({
+    ...store,
+    async *subscribe(options) {
+      for await (const page of store.subscribe(options)) {
+        given.push(...page.events.map((event) => new WeakRef(event)));
+        yield page;
+      }
+    },
+  });
+  const [queued] = await read(feed, beginning, 1);
+  await nextTurn();
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(given.map((event) => event.deref())).toEqual([undefined]);
+  expect(await read(feed, beginning, 1)).toEqual([queued]);
 });
 
 it('readers at different positions get the right messages even if their reads end together', async () => {

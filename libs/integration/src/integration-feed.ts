@@ -38,7 +38,7 @@ export interface FeedLimits extends TranslatorLimits {
 }
 
 const feedLimits: FeedLimits = {
-  statesMax: 20_000,
+  statesMax: 10_000,
   messagesMax: 5_000,
   pageMax: 500,
   releaseEveryMs: 10_000,
