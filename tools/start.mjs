@@ -44,15 +44,23 @@ try {
   say(error.message);
   process.exit(1);
 }
-// The young generation is bounded, so that an idle process stays small: all-in-one takes 25 MB more than with 8.
-// With 8 a busy process spends a fifth of its time collecting garbage that a larger one lets die by itself.
-child = launch(['--max-semi-space-size=32', join('apps', app, 'dist/main.js')], {
+const v8Options = [
+  // The young generation is bounded, so that an idle process stays small: all-in-one takes 25 MB more than with 8.
+  // With 8 a busy process spends a fifth of its time collecting garbage that a larger one lets die by itself.
+  '--max-semi-space-size=32',
+  // The old generation is collected at twice what was live. On a large machine V8 waits for four times as much: 200 MB more
+  // under load, for 3 % less CPU time.
+  '--heap-growing-percent=100',
+];
+child = launch([...v8Options, join('apps', app, 'dist/main.js')], {
   stdio: ['inherit', 'inherit', 'inherit'],
   env: {
     // In development React checks what it renders, which takes eight times as long.
     NODE_ENV: process.env.NODE_ENV || 'production',
     // By default glibc has eight heaps of its own for each core and gives little of them back: 200 MB more under load.
     MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX || '2',
+    // Otherwise the free end of a heap may grow to 64 MB before it is given back.
+    MALLOC_TRIM_THRESHOLD_: process.env.MALLOC_TRIM_THRESHOLD_ || '131072',
   },
 });
 if (endingSignal !== null) child.kill(endingSignal);

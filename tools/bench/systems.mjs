@@ -35,7 +35,8 @@ export async function startAllInOne({ undo, ...place }, receiver) {
 export async function startFloor({ undo, databaseUrl }, receiver) {
   const { url, caFile } = receiver.hello;
   const args = [databaseUrl, `${url}/hook`, caFile];
-  const floor = await startHelper('floor-service.mjs', args, ['--max-semi-space-size=32']);
+  const v8Options = ['--max-semi-space-size=32', '--heap-growing-percent=100'];
+  const floor = await startHelper('floor-service.mjs', args, v8Options);
   undo.push(() => floor.stop());
   const { pid } = floor.child;
   const processes = { 'Node.js': pid };
