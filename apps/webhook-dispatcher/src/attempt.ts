@@ -180,7 +180,7 @@ function outcomeOf(
           attempt: attemptOfSchedule(deps, delivery, finishedAt),
           now: finishedAt,
           windowEndsAt: delivery.windowEndsAt,
-          retryAfterMs: retryAfterMs(attempt.status, retryAfter, finishedAt),
+          retryAfterMs: retryAfterMs(retryAfter, finishedAt),
           random: deps.random(),
         },
         deps.retryPolicy,

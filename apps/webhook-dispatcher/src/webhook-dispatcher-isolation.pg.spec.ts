@@ -229,14 +229,17 @@ describe('A client with a healthy endpoint', () => {
   });
 
   it.each([
-    ['600', 600_000],
-    ['3600', hourMs],
-    ['7200', hourMs],
+    ['600', 429, 600_000],
+    ['600', 301, 600_000],
+    ['600', 408, 600_000],
+    ['600', 500, 600_000],
+    ['3600', 503, hourMs],
+    ['7200', 503, hourMs],
   ])(
-    'that asks for %s s by Retry-After gets the delivery then, or after an hour at most',
-    async (asked, ms) => {
+    'that asks for %s s by Retry-After with %i gets the delivery then, or after an hour at most',
+    async (asked, status, ms) => {
       fixture.receiver.respondWith((_, index) =>
-        index === 0 ? { status: 429, headers: { 'Retry-After': asked } } : {},
+        index === 0 ? { status, headers: { 'Retry-After': asked } } : {},
       );
       const { endpointId } = await fixture.createEndpoint();
       await started().handle(await fixture.paymentEvent());

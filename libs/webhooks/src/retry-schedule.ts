@@ -96,18 +96,12 @@ export function attemptInWindow(attempts: number, elapsedMs: number, policy: Ret
   return attempt;
 }
 
-const retryAfterStatuses: ReadonlySet<number> = new Set([429, 503]);
-
 /**
- * How long the receiver asks us to wait: Retry-After in seconds or as an HTTP date (RFC 9110, 10.2.3), of a
- * 429 or 503. Null when it is absent or invalid. It may be longer than any pause.
+ * How long the receiver asks us to wait: Retry-After in seconds or as an HTTP date (RFC 9110, 10.2.3). Null when it is
+ * absent or invalid. It may be longer than any pause.
  */
-export function retryAfterMs(
-  status: number | null,
-  retryAfter: string | null,
-  now: Date,
-): number | null {
-  if (status === null || !retryAfterStatuses.has(status) || retryAfter === null) return null;
+export function retryAfterMs(retryAfter: string | null, now: Date): number | null {
+  if (retryAfter === null) return null;
   const text = retryAfter.trim();
   const ms = /^\d+$/.test(text)
     ? Number(text) * 1000

@@ -638,7 +638,7 @@ export const elsewhere = {
     ],
     [
       'apps/webhook-dispatcher/src/webhook-dispatcher-isolation.pg.spec.ts',
-      'that asks for %s s by Retry-After gets the delivery then, or after an hour at most',
+      'that asks for %s s by Retry-After with %i gets the delivery then, or after an hour at most',
     ],
   ],
   'sandbox-17': [['apps/api-gateway/src/sandbox.pg.spec.ts', 'does not exist in production']],
