@@ -16,8 +16,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function identity(): Promise<string> {
-  const { rows } = await pool.query<{ identity: string }>(
+async function identity(on: pg.Pool | pg.ClientBase = pool): Promise<string> {
+  const { rows } = await on.query<{ identity: string }>(
     'SELECT rail_database_identity() AS identity',
   );
   return rows[0]?.identity ?? '';
@@ -27,10 +27,28 @@ it('the identity of a database has its timeline, also for a user who may not rea
   const [, timeline, tables] = /^\d+\/([0-9A-F]{8})\/(\d+\/\d+)$/.exec(await identity()) ?? [];
   expect(timeline).toBeDefined();
   await pool.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
-  // Superusers may read everything. This role is there on every server.
-  await pool.query('SET ROLE pg_read_all_data');
-  expect(await identity()).toBe(`/${timeline}/${tables}`);
-  await pool.query('RESET ROLE');
+  const session = openTestPool(database.url, 1);
+  try {
+    // Superusers may read everything. This role is there on every server.
+    await session.query('SET ROLE pg_read_all_data');
+    expect(await identity(session)).toBe(`/${timeline}/${tables}`);
+    expect(await identity(session)).toBe(`/${timeline}/${tables}`);
+  } finally {
+    await session.end();
+  }
+});
+
+it('a session reads the identity of its database once, and sees that its tables were replaced', async () => {
+  const before = await identity();
+  await pool.query('BEGIN');
+  await pool.query(`CREATE OR REPLACE FUNCTION rail_database_identity_read() RETURNS text
+    LANGUAGE sql AS 'SELECT ''read again'''`);
+  expect(await identity()).toBe(before);
+  await pool.query('ALTER TABLE rail_connections RENAME TO lost_connections');
+  await pool.query('CREATE TABLE rail_connections (LIKE lost_connections)');
+  expect(await identity()).toBe('read again');
+  await pool.query('ROLLBACK');
+  expect(await identity()).toBe(before);
 });
 
 it('a copy that CREATE DATABASE has made is another database, so what it takes the place of is not sent again', async () => {
@@ -62,6 +80,7 @@ it('an upgrade that extends the identity keeps connections bound, and those of a
   await readPauses(pool, ['bound', 'restored']);
   await pool.query("UPDATE rail_connections SET identity = 'lost' WHERE connection = 'restored'");
   await migration('20261215000000_copies_of_database');
+  await migration('20261220000000_identity_of_session');
   expect([...(await readPauses(pool, ['bound', 'restored'])).keys()]).toEqual(['restored']);
   await pool.query("DELETE FROM rail_connections WHERE connection IN ('bound', 'restored')");
 });

@@ -99,7 +99,7 @@ async function bind(pool: pg.Pool, connections: readonly string[]): Promise<void
 
 /**
  * SQL: the connections over which nothing new may be sent, also those that no executor has looked at since a restore. The
- * identity takes 0.1 ms, so it is asked for once and not for each row.
+ * first time in a session, the identity takes 0.1 ms, so it is asked for once and not for each row.
  */
 export const pausedSql = `SELECT connection FROM rail_connections
    WHERE paused_at IS NOT NULL OR identity <> (SELECT rail_database_identity())`;
