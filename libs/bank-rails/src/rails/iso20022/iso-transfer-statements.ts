@@ -27,15 +27,18 @@ export const addWithCopiesSql = `
   ${keepingFiles(11, { only: 'id IN (SELECT file_id FROM added)', repeated: 'fail' })}
   SELECT reference FROM added`;
 
+/** What is given for the transfer of the row. */
+const given = (values: string) => `(${values})[array_position($2::text[], t.reference)]`;
+
 /**
  * Row by row over the primary key, whatever the planner knows of the table. In one order, as additions are, and like
- * them the rows before the copies.
+ * them the rows before the copies. What is given is found in its array: a join would compare each row with all others.
  */
 export const settleSql = `
   WITH ${keepingFiles(6)}, open AS (
-    SELECT given.reference, given.state, given.rejection
-      FROM (SELECT * FROM unnest(${ofAnyLength('$2::text[]')}, $3::text[], $4::jsonb[], $5::integer[])
-              AS g (reference, state, rejection, sends) ORDER BY reference) AS given
+    SELECT given.reference
+      FROM (SELECT * FROM unnest(${ofAnyLength('$2::text[]')}, $3::text[], $5::integer[])
+              AS g (reference, state, sends) ORDER BY reference) AS given
       CROSS JOIN LATERAL (
         SELECT t.state, t.sends FROM iso_transfers t
           WHERE t.connection = $1 AND t.reference = given.reference FOR UPDATE) AS t
@@ -43,7 +46,6 @@ export const settleSql = `
              AND (given.state <> 'rejected' OR t.sends = given.sends))
          OR (given.state = 'accepted' AND t.state <> 'accepted')
   )
-  UPDATE iso_transfers t SET state = open.state, rejection = open.rejection
-    FROM open WHERE t.connection = $1 AND t.reference = ANY ($2::text[])
-      AND t.reference = open.reference
+  UPDATE iso_transfers t SET state = ${given('$3::text[]')}, rejection = ${given('$4::jsonb[]')}
+    WHERE t.connection = $1 AND t.reference = ANY (ARRAY(SELECT reference FROM open))
     RETURNING ${columns.replaceAll(/(\w+)/g, 't.$1')}`;
