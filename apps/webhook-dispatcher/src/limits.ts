@@ -94,9 +94,9 @@ export const dispatcherLimits = {
     unhealthyAfterFailures: 10,
     unhealthyPauseMs: 1_000,
     endpointsMax: 10_000,
-    waitingMax: 1_024,
-    waitingPerEndpointMax: 64,
-    waitingPerOrganizationMax: 512,
+    waitingMax: 2_048,
+    waitingPerEndpointMax: 256,
+    waitingPerOrganizationMax: 1_024,
     batchMax: 256,
     dueEndpointsMax: 256,
     /** Part of the lease's margin. The rest covers the response and its record. */
