@@ -70,13 +70,27 @@ describe('Three dispatchers that are processes of their own', () => {
   it('lose nothing when one is killed: only its deliveries in flight may come twice, with the same ID and body', async () => {
     await fixture.createEndpoint();
     await fixture.createEndpoint();
-    fixture.receiver.respondWith(() => ({ delayMs: 40 }));
+    const killed = Promise.withResolvers<void>();
+    const answeredBefore = 60;
+    fixture.receiver.respondWith((_request, index) =>
+      index < answeredBefore ? {} : { after: killed.promise },
+    );
     const all = await events(300);
     const [victim, ...survivors] = processes;
     if (!victim) throw new Error('no victim');
     all.forEach((event, index) => processes[index % 3]?.handle(event));
-    await until(() => fixture.receiver.requests.length > 100, { timeoutMs });
+    const waitsForAnswer = async () => {
+      const leased = await fixture.query<{ id: string }>(
+        'SELECT id FROM webhook_deliveries WHERE lease_owner = $1',
+        [victim.owner],
+      );
+      return fixture.receiver.requests
+        .slice(answeredBefore)
+        .some(({ headers }) => leased.some(({ id }) => id === headers['x-webhook-delivery']));
+    };
+    await until(waitsForAnswer, { timeoutMs });
     await victim.kill();
+    killed.resolve();
     // Its leases end.
     const leased = await fixture.query<{ id: string }>(
       'UPDATE webhook_deliveries SET leased_until = now() - make_interval(secs => 1) WHERE lease_owner = $1 RETURNING id',
