@@ -357,6 +357,7 @@ describe('A client', () => {
     ['credentials in the URL', { baseUrl: 'https://user:secret@api.example.com' }], // secretlint-disable-line
     ['a query', { baseUrl: 'https://api.example.com/?a=1' }],
     ['an empty key', { apiKey: ' ' }],
+    ['no key, as when its variable is not set', { apiKey: undefined as unknown as string }],
     ['no time', { timeoutMs: 0 }],
     ['more time than a timer has', { timeoutMs: 2 ** 31 }],
     ['a time that is none', { timeoutMs: NaN }],

@@ -84,7 +84,8 @@ export class Transport {
   /** @throws TypeError, RangeError when an option cannot work */
   constructor(options: PisClientOptions) {
     this.#baseUrl = checkedBaseUrl(options.baseUrl);
-    if (options.apiKey.trim() === '') throw new TypeError('apiKey is empty');
+    if (typeof options.apiKey !== 'string' || options.apiKey.trim() === '')
+      throw new TypeError('apiKey is missing or empty');
     this.#apiKey = options.apiKey;
     this.#timeoutMs = options.timeoutMs;
     if (options.timeoutMs !== undefined) checkTimeout(options.timeoutMs);
@@ -215,7 +216,7 @@ function aborted(context: RequestErrorContext, { reason }: AbortSignal): PisAbor
 function checkedBaseUrl(baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new TypeError('baseUrl is not an http(s) URL');
+    throw new TypeError('baseUrl must be an http(s) URL, for example http://127.0.0.1:3000');
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl has more than an origin and a path');
   return url.href.replace(/\/+$/, '');
