@@ -211,6 +211,23 @@ it(
 );
 
 it(
+  'an app whose file of the banks cannot be read says so once, with exit code 1',
+  async () => {
+    const result = await run(['tools/start.mjs', 'api-gateway'], {
+      PORT: '0',
+      DATABASE_URL: 'postgres://127.0.0.1:1/pis',
+      PIS_DATA_DIR: dataDir,
+      PIS_BANKS_FILE: path.join(base, 'no-banks.yaml'),
+    });
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(
+      /^bad configuration:\n {2}PIS_BANKS_FILE: cannot be read: ENOENT[^\n]*\n$/,
+    );
+  },
+  startLimitMs,
+);
+
+it(
   'a data directory without write access is reported clearly with exit code 1',
   async () => {
     mkdirSync(base, { recursive: true });

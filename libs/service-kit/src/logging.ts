@@ -4,6 +4,7 @@ import type { LoggerService } from '@nestjs/common';
 import { StoreUnavailable } from '@pis/event-store';
 import { isTransient } from '@pis/postgres';
 import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { ConfigurationError } from './config.js';
 import { StoresNotChecked } from './store-gate.js';
 
 export type { Logger } from 'pino';
@@ -145,11 +146,14 @@ export function nestLogger(logger: Logger): LoggerService {
   return {
     log: (message: unknown, context?: string) => logger.debug({ context }, text(message)),
     warn: (message: unknown, context?: string) => logger.warn({ context }, text(message)),
-    error: (message: unknown, ...rest: unknown[]) =>
+    error: (message: unknown, ...rest: unknown[]) => {
+      // It ends the start, which reports it as one message without a stack trace.
+      if (message instanceof ConfigurationError) return;
       logger.error(
         { context: rest.at(-1), ...(message instanceof Error ? { err: message } : {}) },
         text(message),
-      ),
+      );
+    },
     debug: (message: unknown, context?: string) => logger.debug({ context }, text(message)),
     verbose: (message: unknown, context?: string) => logger.trace({ context }, text(message)),
     fatal: (message: unknown, context?: string) => logger.fatal({ context }, text(message)),
