@@ -174,8 +174,10 @@ describe('while connections are paused', () => {
     ((await rails('connections')) as { data: { connection: string }[] }).data.map(
       ({ connection }) => connection,
     );
-  const isReady = async () =>
-    (await fetch(`${String(running.ready['apiUrl'])}/health/ready`)).status === 200;
+  const isPaused = async () => {
+    const answer = await fetch(`${String(running.ready['apiUrl'])}/health/ready`);
+    return (await answer.text()).includes('"status":"down"');
+  };
 
   it('payments wait, staff settle them by the books of the bank, and the others go afterwards', async () => {
     const inFlight = await paid('000123450401', 1_234, 'FAILED_IN_FLIGHT');
@@ -186,7 +188,7 @@ describe('while connections are paused', () => {
       new RegExp(`no connection has this name: .*${connections[0]}`),
     );
     expect(await rails('pause', '--restored', ...because)).toEqual({ paused: connections });
-    await until(async () => !(await isReady()), { timeoutMs: statusLimitMs });
+    await until(isPaused, { timeoutMs: statusLimitMs });
 
     const [executed, waiting] = [
       await paid('000123456789', 1_234, 'QUEUED'),
@@ -252,7 +254,7 @@ describe('while connections are paused', () => {
     await until(async () => (await client.payments.get(waiting)).status === 'COMPLETED', {
       timeoutMs: statusLimitMs,
     });
-    await until(isReady, { timeoutMs: statusLimitMs });
+    await until(async () => !(await isPaused()), { timeoutMs: statusLimitMs });
   });
 
   it('the refusal to settle a payment says what to do', async () => {
