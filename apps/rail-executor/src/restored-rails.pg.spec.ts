@@ -190,6 +190,7 @@ it.each(repeats)(
        VALUES ($1, $2, $3, 'claimed', $4, now(), now(), 1, now(), now())`,
       [paymentId, reference, other, connectionOf[other]],
     );
+    await world.timePasses(paymentId);
     const executor = world.executor({ banks: formats.banks, store });
     await executor.sweepRound();
     await formats.exchangeFiles();
