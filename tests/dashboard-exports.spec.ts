@@ -48,7 +48,7 @@ describeInBrowser('Exports in the dashboard', () => {
       await field(page, 'Created from').fill('2026-02-01');
       await field(page, 'Created to').fill('2026-01-01');
       await button(page, 'Start export').click();
-      await page.getByText('The end is before the start.').waitFor();
+      await page.getByText('The end is before the start').waitFor();
       await watched.expectSound();
       await watched.screenshot('exports-form');
       await field(page, 'Created to').fill('');

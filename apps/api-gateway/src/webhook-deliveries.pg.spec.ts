@@ -396,6 +396,8 @@ describe('a replay', () => {
       'eventTypes validation_min_length',
       'to validation_date_range',
     ]);
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    expect(issuesOf(await replay({ from: tomorrow }))).toEqual(['from validation_date_range']);
   });
 
   it('is refused for a disabled endpoint, and beyond five running replays', async () => {

@@ -24,7 +24,7 @@ const issueTexts = {
   validation_url_private_address: 'This address is not on the public Internet.',
   validation_subscription_limit: 'Too many endpoints subscribe to one of these events.',
   validation_datetime: 'Enter a date.',
-  validation_date_range: 'The end is before the start.',
+  validation_date_range: 'The end is before the start, or the start is in the future.',
   validation_type: 'Fill in this field.',
   validation_email: 'Enter an e-mail address, such as ada@example.com.',
   validation_phone_number: 'Enter the number with its country code, such as +12125550123.',

@@ -3,7 +3,7 @@ import { eventTypes, type Subscription } from '@pis/domain';
 import { z } from 'zod';
 import { deliveryStates } from './delivery-view.js';
 import { isObject, optional, uuid } from './fields.js';
-import { instant } from './instant.js';
+import { instant, pastInstant } from './instant.js';
 import { cursor, wholeNumber } from './party-requests.js';
 import { subscriptionsSchema } from './webhook-requests.js';
 
@@ -45,7 +45,7 @@ export type DeliveryListFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
 /** Everything of a past time, or of some event types: by default what the endpoint subscribes to. */
 export const webhookReplaySchema = z
   .object({
-    from: instant('start'),
+    from: pastInstant('start'),
     to: optional(instant('end')),
     eventTypes: optional(subscriptionsSchema.min(1)),
   })

@@ -25,11 +25,14 @@ export function instant(bound: 'start' | 'end') {
     .meta(forms);
 }
 
-/** The time of a read as of then, like the end of a range. It must not be in the future (rule audit-13). */
-export const asOf = instant('end')
-  .refine((at) => Date.parse(at) <= Date.now(), 'validation_date_range')
-  .meta(forms)
-  .optional();
+/** The same, not in the future. */
+export const pastInstant = (bound: 'start' | 'end') =>
+  instant(bound)
+    .refine((at) => Date.parse(at) <= Date.now(), 'validation_date_range')
+    .meta(forms);
+
+/** The time of a read as of then, like the end of a range (rule audit-13). */
+export const asOf = pastInstant('end').optional();
 
 function parseInstant(input: string, bound: 'start' | 'end'): string | null {
   if (dayOnly.test(input)) {

@@ -146,7 +146,8 @@ export const describedFields: Readonly<Record<string, string>> = {
   'EventProof.index': 'Place of the leaf in the tree, from 0.',
   leaf: 'The leaf, canonical JSON (RFC 8785), in base64.',
   'EventProof.proof': 'The audit path of RFC 6962, from the leaf up, in base64.',
-  'WebhookReplayRequest.from': 'Events that occurred at or after this time.',
+  'WebhookReplayRequest.from':
+    'Events that occurred at or after this time, which is not in the future.',
   'WebhookReplayRequest.to': 'Events that occurred at or before this time.',
   eventTypes: 'Only these event types.',
   'WebhookReplayRequest.eventTypes':
