@@ -69,6 +69,16 @@ it('all bad variables are reported at once', () => {
   );
 });
 
+it.each([
+  ['DATABASE_URL', 'postgres:/db.example/pis'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http:/collector.example'],
+  ['PIS_SMTP_URL', 'smtp:/mail.example'],
+  ['PIS_SMTP_URL', 'smtp:mail.example'],
+])('a URL that lacks a slash is refused: %s=%s', (variable, text) => {
+  const load = () => loadConfig({ ...all, ...railsEnv }, { [variable]: text });
+  expect(load).toThrow(`${variable}: must be a URL that begins with`);
+});
+
 it('a message says in plain words what a variable must be', () => {
   expect(
     problemsOf({

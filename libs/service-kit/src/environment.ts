@@ -35,10 +35,9 @@ const networks = commaSeparated
   .default([]);
 /** The message never contains the text: it may hold credentials. */
 function url(schemes: readonly string[], hint = '') {
-  return z.url({
-    protocol: new RegExp(`^(${schemes.join('|')})$`),
-    error: `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}${hint}`,
-  });
+  const error = `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}${hint}`;
+  // The URL parser accepts fewer slashes, and then finds no host.
+  return z.url({ error, abort: true }).regex(new RegExp(`^(${schemes.join('|')})://`, 'i'), error);
 }
 const httpUrl = () => url(['http', 'https']);
 const urlWithPassword = (...schemes: readonly string[]) =>
