@@ -102,8 +102,12 @@ describe('on a separate database', () => {
         expect(help.stdout).toContain(`Usage: ${['pis', ...command].join(' ')}`);
         if (command.length > 0) expect(help.stdout).toContain('--json');
       }
-      expectRefusal(await pis(['frobnicate'], {}), /unknown command 'frobnicate'/, /Commands:/);
-      expectRefusal(await pis(['organization', 'create'], {}), /required option '--name/);
+      expectRefusal(
+        await pis(['frobnicate'], {}),
+        /^pis: unknown command 'frobnicate'/,
+        /Commands:/,
+      );
+      expectRefusal(await pis(['organization', 'create'], {}), /^pis: required option '--name/);
     },
     helpLimitMs,
   );

@@ -9,16 +9,18 @@ const schemaMissing = ['42P01', '42703', '42883'];
 
 const program = new Command('pis')
   .description("The operator's command of the Payment Initiation Service")
-  .showHelpAfterError()
-  .exitOverride();
+  .showHelpAfterError();
+inherit(program);
 
 const [firstWord = ''] = process.argv.slice(2);
 const asked = Object.hasOwn(groups, firstWord) ? [groups[firstWord]] : Object.values(groups);
 for (const load of asked) if (load !== undefined) program.addCommand(inherit(await load()));
 
-/** Subcommands do not inherit exitOverride by themselves when they are added. */
+/** Subcommands do not inherit these by themselves when they are added. */
 function inherit(command: Command): Command {
-  command.exitOverride();
+  command.exitOverride().configureOutput({
+    outputError: (text, write) => write(text.replace(/^error: /, 'pis: ')),
+  });
   command.commands.forEach(inherit);
   return command;
 }
