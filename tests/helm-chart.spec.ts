@@ -24,6 +24,22 @@ import { dashboardsFolder, rulesFolder } from './support/metric-names.js';
 import { root } from './support/process.js';
 
 const everyProfile = Object.keys(profiles) as Profile[];
+interface Board {
+  readonly uid: string;
+  readonly title: string;
+}
+
+/** The dashboards of a release, with the names of their files. */
+function boardsOf(release: string, namespace: string) {
+  const manifests = render('production', {}, { release, namespace });
+  return ofKind(manifests, 'ConfigMap').flatMap(({ data }) =>
+    Object.entries(data as Readonly<Record<string, string>>).map(([file, text]) => ({
+      file,
+      content: JSON.parse(text) as Board,
+    })),
+  );
+}
+
 /** Not apps of their own: the command, and the files that the dashboard serves. */
 const noProcess = ['cli', 'dashboard-web'];
 
@@ -309,14 +325,27 @@ describeWithHelm('the Helm chart', () => {
     );
 
     const dashboards = readdirSync(dashboardsFolder).filter((file) => file.endsWith('.json'));
-    const boards = ofKind(production(), 'ConfigMap').flatMap(({ data }) =>
-      Object.entries(data as object),
-    );
-    expect(boards.map(([name]) => name).sort()).toEqual(dashboards.sort());
-    for (const [name, text] of boards as [string, string][])
-      expect(JSON.parse(text)).toEqual(
-        JSON.parse(readFileSync(path.join(dashboardsFolder, name), 'utf8')),
-      );
+    const boards = boardsOf('pis', 'payments');
+    expect(boards).toHaveLength(dashboards.length);
+    for (const file of dashboards) {
+      const board = JSON.parse(readFileSync(path.join(dashboardsFolder, file), 'utf8')) as Board;
+      const title = `${board.title} (payments/pis)`;
+      const uid = expect.stringContaining(`${board.uid}-`) as unknown;
+      expect(boards.map(({ content }) => content)).toContainEqual({ ...board, title, uid });
+    }
+  });
+
+  it('gives the dashboards of each release names of their own: a Grafana takes each once', () => {
+    const boards = [
+      ...boardsOf('pis', 'payments'),
+      ...boardsOf('pis', 'sandbox'),
+      ...boardsOf('other', 'payments'),
+    ];
+    const distinct = (values: readonly string[]) => new Set(values).size;
+    expect(distinct(boards.map(({ file }) => file))).toBe(boards.length);
+    expect(distinct(boards.map(({ content }) => content.uid))).toBe(boards.length);
+    expect(distinct(boards.map(({ content }) => content.title))).toBe(boards.length);
+    for (const { content } of boards) expect(content.uid.length).toBeLessThanOrEqual(40);
   });
 
   it('scrapes every service at the port that serves its metrics', () => {

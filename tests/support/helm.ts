@@ -69,7 +69,7 @@ export function runHelm(command: readonly string[], profile: Profile | null, val
   const files = profile === null ? [] : profiles[profile];
   const [name = '', ...rest] = command;
   const args = [
-    ...[name, ...rest, chart, '--kube-version', '1.31.0', '--namespace', 'payments'],
+    ...[name, '--kube-version', '1.31.0', '--namespace', 'payments', ...rest, chart],
     ...files.flatMap((file) => ['--values', path.join(chart, file)]),
     ...['--values', '-'],
   ];
@@ -82,9 +82,14 @@ export function runHelm(command: readonly string[], profile: Profile | null, val
   return { ok: status === 0, stdout, stderr };
 }
 
-/** The objects that an installation named `pis` makes. @throws with helm's message */
-export function render(profile: Profile | null, values: Values = {}): readonly Manifest[] {
-  const { ok, stdout, stderr } = runHelm(['template', 'pis'], profile, values);
+/** The objects that an installation makes. @throws with helm's message */
+export function render(
+  profile: Profile | null,
+  values: Values = {},
+  { release = 'pis', namespace = 'payments' } = {},
+): readonly Manifest[] {
+  const command = ['template', release, '--namespace', namespace];
+  const { ok, stdout, stderr } = runHelm(command, profile, values);
   if (!ok) throw new Error(stderr);
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as Manifest | null)
