@@ -80,6 +80,22 @@ describeWithHelm('docs/kubernetes.md', () => {
     }
   });
 
+  it('suspends the commands that run by the clock, and lets them go on at the end', () => {
+    const check = { schedule: '0 5 * * *', args: ['pis', 'quarantine', 'list'] };
+    const manifests = render('production', { cronJobs: { check } });
+    const suspensions = [
+      ...commandsUnder('Stop everything').matchAll(
+        /get cronjob -o name -l (\S+)=(\S+) \| xargs .* patch -p '(.+)'/g,
+      ),
+    ];
+    expect(suspensions.map(([, , , patch = '']) => JSON.parse(patch) as unknown)).toEqual([
+      { spec: { suspend: true } },
+      { spec: { suspend: false } },
+    ]);
+    for (const { metadata } of ofKind(manifests, 'CronJob'))
+      for (const [, label = '', value] of suspensions) expect(metadata.labels?.[label]).toBe(value);
+  });
+
   it('makes every Secret that the sandbox takes, with every key that it requires, and no other', () => {
     const text = commandsUnder('3. Secrets').replaceAll('\\\n', ' ');
     const [, listed = ''] = /^for process in (.+); do$/m.exec(text) ?? [];
