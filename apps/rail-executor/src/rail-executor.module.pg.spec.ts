@@ -91,7 +91,8 @@ describe('the executor as a Nest module', () => {
     await until(async () => (await world.history(message.paymentId)).at(-1) === 'Returned', {
       timeoutMs: 20_000,
     });
-    const { dependencies } = await health.readiness();
+    const { status, dependencies } = await health.readiness();
+    expect(status).toBe('ready');
     expect(dependencies).toMatchObject({
       bank: { status: 'up' },
       'bank former (takes no new payments)': { status: 'down', reason: 'no inbox' },

@@ -131,7 +131,7 @@ export class RailExecutorModule
     pendingGauges(this.metrics, this.pool);
     railGauges(this.metrics, this.pool, this.executor);
     for (const bank of this.banks) {
-      this.health.register(healthNameOf(bank), () => this.executor.checkBank(bank.name));
+      this.health.registerPartner(healthNameOf(bank), () => this.executor.checkBank(bank.name));
       bank.start?.();
     }
     this.executor.start();

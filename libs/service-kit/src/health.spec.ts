@@ -21,6 +21,16 @@ it('is ready when everything is up, also without dependencies', async () => {
   expect((await health.readiness()).status).toBe('ready');
 });
 
+it('is ready while a bank is away, which it names: otherwise no rollout would end before the bank is back', async () => {
+  const health = new Health();
+  health.registerStore('postgres', () => undefined);
+  health.registerPartner('bank', () => Promise.reject(new Error('no answer')));
+  expect(await health.readiness()).toEqual({
+    status: 'ready',
+    dependencies: { postgres: { status: 'up' }, bank: { status: 'down', reason: 'no answer' } },
+  });
+});
+
 describe('readiness', () => {
   /** A dependency that counts its checks and answers when the test says so. */
   function dependency() {

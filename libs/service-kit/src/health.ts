@@ -22,7 +22,7 @@ export interface Readiness {
 export interface HealthOptions {
   /**
    * The port is public. Then only the code of a reason is shown, because its text may contain an address. And only the stores
-   * decide whether the process is ready: a load balancer would take the API away from clients while a bank or Kafka is away.
+   * decide whether the process is ready: a load balancer would take the API away from clients while Kafka is away.
    */
   readonly isPublic?: boolean;
   /** Receives the full reason whenever a dependency fails. */
@@ -37,13 +37,15 @@ const abandonedAfterMs = 60_000;
 /** The checks run at most this often, regardless of the number of requests. */
 const freshForMs = 1_000;
 
+/** Every request needs a store. Without a partner, such as a bank, the process does all its other work. */
+type Kind = 'store' | 'partner' | 'other';
+
 /** A reason that contains nothing confidential. */
 class PlainReason extends Error {}
 
 interface Dependency {
   readonly check: HealthCheck;
-  /** Every request needs it. */
-  readonly isStore: boolean;
+  readonly kind: Kind;
   /** The call under way, if any. A hanging dependency is not called again. */
   underWay: { readonly answer: Promise<void>; readonly sinceMs: number } | null;
   isDown: boolean;
@@ -66,12 +68,17 @@ export class Health {
 
   /** Registers a dependency. A second registration of a name replaces the first one. */
   register(name: string, check: HealthCheck): void {
-    this.add(name, check, false);
+    this.add(name, check, 'other');
   }
 
   /** The same for one that every request needs. */
   registerStore(name: string, check: HealthCheck): void {
-    this.add(name, check, true);
+    this.add(name, check, 'store');
+  }
+
+  /** The same for one outside of the system. It is named, and the process is ready without it: a rollout does not wait for it. */
+  registerPartner(name: string, check: HealthCheck): void {
+    this.add(name, check, 'partner');
   }
 
   /** From now on the process is not ready, regardless of its dependencies. */
@@ -94,8 +101,8 @@ export class Health {
     return isFresh ? reading.readiness : this.read();
   }
 
-  private add(name: string, check: HealthCheck, isStore: boolean): void {
-    this.dependencies.set(name, { check, isStore, underWay: null, isDown: false });
+  private add(name: string, check: HealthCheck, kind: Kind): void {
+    this.dependencies.set(name, { check, kind, underWay: null, isDown: false });
     this.refresh();
   }
 
@@ -113,7 +120,10 @@ export class Health {
       }),
     );
     const { isPublic = false } = this.options;
-    const decides = (name: string) => !isPublic || this.dependencies.get(name)?.isStore === true;
+    const decides = (name: string) => {
+      const kind = this.dependencies.get(name)?.kind;
+      return kind === 'store' || (kind === 'other' && !isPublic);
+    };
     const ready =
       this.ending === null &&
       results.every(([name, { status }]) => status === 'up' || !decides(name));
