@@ -78,6 +78,8 @@ describeInBrowser('Approvals in the dashboard', () => {
       await approver.page.getByRole('link', { name: 'Grace Hopper' }).click();
       const { email } = await scenario.user('operator');
       await approver.page.getByText(`by ${email}`).waitFor();
+      const account = approver.page.locator('dt:text-is("Account of the originator") + dd');
+      expect(await account.textContent()).toMatch(/ \*+\d{4}$/);
       await approver.expectSound();
       await approver.page.getByRole('button', { name: 'Approve' }).click();
       await approver.page.getByText('A link that asks Grace Hopper for $1,000.01').waitFor();

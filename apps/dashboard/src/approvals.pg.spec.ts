@@ -73,6 +73,25 @@ it('an approval is not rejected after a failover before its operator has compare
   expect(dataOf<ApprovalView>(await reject()).state).toBe('REJECTED');
 });
 
+it('an approval shows the account of the originator that it holds for, until that is another one', async () => {
+  const { waiting, approver, admin, originatorId } = await tenant();
+  const approvalId = await waiting();
+  const shown = async () => (await one(approver, approvalId)).originatorAccount;
+  const path = `/originators/${originatorId}`;
+  const { bankAccount } = dataOf<{ bankAccount: object }>(await get(path, approver.cookie));
+  expect(bankAccount).toMatchObject({ achAccountNumber: expect.stringMatching(/^\*+\d{4}$/) });
+  expect(await shown()).toEqual(bankAccount);
+
+  const other = {
+    ...{ subType: 'CHECKING', achRoutingNumber: '021000021', achAccountNumber: '999888777666' },
+  };
+  const patch = { method: 'PATCH', cookie: admin.cookie, body: { bankAccount: other } } as const;
+  dataOf(await board.call(path, patch));
+  expect(await shown()).toBeNull();
+  const approved = await post(`/approvals/${approvalId}/approve`, approver.cookie);
+  expect(dataOf<ApprovalView>(approved).refusal).toMatchObject({ refused: 'ORIGINATOR_CHANGED' });
+});
+
 it('the amount is set by administrators, shown to everybody, and off at first', async () => {
   const organizationId = await board.newOrganization();
   const admin = await board.signedIn(await board.newUser('admin', organizationId));

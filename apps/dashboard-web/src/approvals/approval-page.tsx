@@ -8,6 +8,7 @@ import { useState } from 'react';
 import { ApiFailure, call } from '../api.js';
 import { Confirmation, stayText } from '../confirmation.js';
 import { Form } from '../form.js';
+import { accountText } from '../parties/party-queries.js';
 import { directionNames, labelOf, money, nameOf, recipientTypes } from '../format.js';
 import { usePolling } from '../live.js';
 import { queryClient } from '../queries.js';
@@ -220,12 +221,14 @@ function Request({ approval }: { readonly approval: ApprovalPageData }) {
         </Fact>
         <Fact name="Direction">{labelOf(directionNames, approval.direction)}</Fact>
         <Fact name="Originator">{approval.originatorName ?? 'Erased'}</Fact>
+        <Fact name="Account of the originator">
+          {accountText({ bankAccount: approval.originatorAccount }) ??
+            (approval.originatorName === null ? 'Erased' : 'Changed since the request')}
+        </Fact>
         <Fact name="Counterparty">{name === null ? 'Erased' : `${name} (${type})`}</Fact>
         <Fact name="Saved contact">{approval.contactId === null ? 'No' : 'Yes'}</Fact>
-        <Fact name="Account">
-          {recipient.bankAccount === null
-            ? 'Asked for by a link'
-            : `${recipient.bankAccount.bankName ?? ''} ${recipient.bankAccount.achAccountNumber}`}
+        <Fact name="Account of the counterparty">
+          {accountText(recipient) ?? 'Asked for by a link'}
         </Fact>
         {approval.paymentNote === null ? null : <Fact name="Note">{approval.paymentNote}</Fact>}
         {approval.externalPaymentId === null ? null : (

@@ -9,7 +9,7 @@ import {
   setOrganizationApprovals,
   unrefused,
 } from '@pis/commands';
-import { originatorView, partyWithAccountView } from '@pis/contracts';
+import { bankAccountView, originatorView, partyWithAccountView } from '@pis/contracts';
 import {
   type Approval,
   type ApprovalStatus,
@@ -72,9 +72,16 @@ export function approvalHandlers(
         shown(user, found),
         services.originators.find(organizationId, found.originatorId),
       ]);
-      const party = 'refused' in originator ? null : originatorView(originator);
-      const person = [party?.firstName, party?.lastName].filter(Boolean).join(' ');
-      return { ...view, originatorName: party?.companyName ?? (person === '' ? null : person) };
+      if ('refused' in originator)
+        return { ...view, originatorName: null, originatorAccount: null };
+      const { companyName, firstName, lastName } = originatorView(originator);
+      const person = [firstName, lastName].filter(Boolean).join(' ');
+      const account = await approvals.originatorAccount(found, originator);
+      return {
+        ...view,
+        originatorName: companyName ?? (person === '' ? null : person),
+        originatorAccount: account && bankAccountView(account),
+      };
     },
 
     approve: async ({ organizationId, user, ids, by }) =>

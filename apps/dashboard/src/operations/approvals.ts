@@ -1,5 +1,10 @@
 /** Payments above an amount wait for a second person. */
-import { type PartyWithAccountView, paymentListSchema, textSchema } from '@pis/contracts';
+import {
+  type BankAccountView,
+  type PartyWithAccountView,
+  paymentListSchema,
+  textSchema,
+} from '@pis/contracts';
 import { maxAmountMinor, rejectionReasonMax } from '@pis/domain';
 import { z } from 'zod';
 import { op } from '../operation.js';
@@ -59,6 +64,8 @@ export interface ApprovalView {
 export interface ApprovalPage extends ApprovalView {
   /** Null once the originator was erased. */
   readonly originatorName: string | null;
+  /** Of the originator, masked: the approval holds for it alone. Null once the originator has another one, or was erased. */
+  readonly originatorAccount: BankAccountView | null;
 }
 
 export interface ApprovalSettings {

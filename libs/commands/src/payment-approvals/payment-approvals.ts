@@ -22,6 +22,7 @@ import {
   type ApprovalCommand,
   type ApprovalRefusal,
   needsApproval,
+  type Originator,
   organization as organizations,
   type Refusal,
   streamIdOf,
@@ -37,8 +38,9 @@ import {
   repository,
   StoreUnavailable,
 } from '@pis/event-store';
-import { CannotOpen, KeyDestroyed } from '@pis/keyring';
+import { CannotOpen, KeyDestroyed, type Keyring } from '@pis/keyring';
 import type { IdempotencyKeyReused } from '../payment-creation.js';
+import { accountOf } from '../payment-links/approved-recipient.js';
 import {
   differingFieldsOf,
   recipientText,
@@ -55,7 +57,7 @@ import type {
 import { now, type OwnWrites, type UseCaseOptions } from '../use-case.js';
 
 export interface PaymentApprovalsOptions
-  extends Pick<UseCaseOptions, 'store' | 'states' | 'ownWrites'> {
+  extends Pick<UseCaseOptions, 'store' | 'states' | 'keyring' | 'ownWrites'> {
   readonly links: PaymentLinks;
   /** See PaymentLinksOptions. */
   readonly restoredAt?: PaymentLinksOptions['restoredAt'];
@@ -88,17 +90,19 @@ export class PaymentApprovals {
   private readonly users;
   private readonly store: EventStore;
   private readonly links: PaymentLinks;
+  private readonly keyring: Keyring;
   private readonly ownWrites: OwnWrites;
   private readonly restoredAt: PaymentApprovalsOptions['restoredAt'];
   private readonly clock: () => string;
 
   constructor(options: PaymentApprovalsOptions) {
-    const { store, states, links, ownWrites, restoredAt, clock = now } = options;
+    const { store, states, keyring, links, ownWrites, restoredAt, clock = now } = options;
     this.approvals = repository(store, approvals);
     this.organizations = repository(store, organizations, { states });
     this.users = repository(store, users);
     this.store = store;
     this.links = links;
+    this.keyring = keyring;
     this.ownWrites = ownWrites;
     this.restoredAt = restoredAt;
     this.clock = clock;
@@ -187,6 +191,22 @@ export class PaymentApprovals {
   async get(organizationId: string, approvalId: string): Promise<Approval | ApprovalNotFound> {
     const { state } = await this.approvals.load(approvalId);
     return state?.organizationId === organizationId ? state : { refused: 'APPROVAL_NOT_FOUND' };
+  }
+
+  /** The account of the originator. Null if it is not the one that the approval holds for. @throws StoreUnavailable */
+  async originatorAccount(
+    { originatorAccount }: Approval,
+    originator: Originator,
+  ): Promise<Originator['bankAccount']> {
+    // An earlier release noted none: its approvals hold for whatever account the originator has.
+    if (originatorAccount === undefined) return originator.bankAccount;
+    try {
+      const account = await accountOf(this.keyring, originator);
+      return account === originatorAccount ? originator.bankAccount : null;
+    } catch (error) {
+      if (error instanceof KeyDestroyed) return null;
+      throw error;
+    }
   }
 
   /** Those of the organization among them, in their order. For a page of a list. @throws StoreUnavailable */
