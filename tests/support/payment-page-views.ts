@@ -38,6 +38,11 @@ const open = {
   send: { status: 200, heading: details, prepare: link(send) },
   erased: { status: 200, heading: details, prepare: link({ originatorName: null, holder: null }) },
   logo: { status: 200, heading: details, prepare: withLogo },
+  unpayable: {
+    status: 200,
+    heading: details,
+    prepare: link({ holder: { entityType: 'INDIVIDUAL', name: '小龙 李' } }),
+  },
   problems: {
     status: 400,
     heading: ({ form }) => form.problems,

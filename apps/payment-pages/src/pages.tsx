@@ -12,6 +12,7 @@ import { ErrorContent, errorHeading } from './views/error-page.js';
 import { ExpiredLink } from './views/expired-link.js';
 import { OpenLink, type OpenLinkProps } from './views/open-link.js';
 import { type AssetUrls, type LogoPicture, pageHtml } from './views/page.js';
+import { UnpayableLink } from './views/unpayable-link.js';
 import { LiveStatus, UsedLink } from './views/used-link.js';
 
 /** About 10 KB each; all are made again after so many. A page is made from what is part of its key, and from nothing else. */
@@ -60,6 +61,16 @@ export function usedPage(
     request,
     { title: textsIn[language].status.heading, payment },
     <UsedLink language={language} payment={payment} isRefusal={isRefusal} />,
+  );
+}
+
+export function unpayablePage(request: FastifyRequest, given: LinkPayment): string {
+  const payment = readablePayment(given);
+  const language = languageOf(request);
+  return page(
+    request,
+    { title: textsIn[language].details.heading, payment },
+    <UnpayableLink language={language} payment={payment} />,
   );
 }
 

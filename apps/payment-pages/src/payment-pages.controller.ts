@@ -23,9 +23,10 @@ import { formToken, isFormToken, isFromOtherSite } from './csrf.js';
 import type { FoundLink, LinkPages, LinkPayment, NetworkVisitor } from './link-pages.js';
 import { findAsset } from './page-assets.js';
 import { PageLimits } from './page-limits.js';
-import { errorPage, expiredPage, openPage, statusPart, usedPage } from './pages.js';
+import { errorPage, expiredPage, openPage, statusPart, unpayablePage, usedPage } from './pages.js';
 import { PAGE_SETTINGS, type PageSettings, ROUTING_DIRECTORY } from './tokens.js';
 import { within } from './time-limit.js';
+import { isUnpayable } from './views/unpayable-link.js';
 
 /** Nothing but this host's own files. */
 const pageHeaders = {
@@ -113,7 +114,9 @@ export class PaymentPagesController {
       reply.type(html);
       switch (link.state) {
         case 'open':
-          return openPage(request, link.payment, this.emptyForm(token));
+          return isUnpayable(link.payment)
+            ? unpayablePage(request, link.payment)
+            : openPage(request, link.payment, this.emptyForm(token));
         case 'submitted':
           return usedPage(request, link.payment, { isRefusal: false });
         case 'expired':
@@ -138,7 +141,7 @@ export class PaymentPagesController {
       this.logWatch.check();
       const link = await this.find(token);
       reply.type(html);
-      if (link.state !== 'open') {
+      if (link.state !== 'open' || isUnpayable(link.payment)) {
         await this.links.recordRefusal(link, visitorOf(request));
         return refused(link, request, reply);
       }
@@ -282,7 +285,7 @@ export class PaymentPagesController {
   }
 }
 
-/** The answer to a submission that comes too late. */
+/** The answer to a submission that comes too late, or to a link that cannot be used. */
 function refused(link: FoundLink, request: FastifyRequest, reply: FastifyReply): string {
   switch (link.state) {
     case 'expired':
@@ -292,7 +295,9 @@ function refused(link: FoundLink, request: FastifyRequest, reply: FastifyReply):
       reply.code(409);
       return usedPage(request, link.payment, { isRefusal: true });
     case 'open':
-      throw new Error('an open link refused a submission');
+      if (!isUnpayable(link.payment)) throw new Error('an open link refused a submission');
+      reply.code(409);
+      return unpayablePage(request, link.payment);
   }
 }
 

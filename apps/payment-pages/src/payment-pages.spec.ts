@@ -299,6 +299,33 @@ describe('A submission', () => {
   });
 });
 
+describe('A link of an account holder whose name no bank can get', () => {
+  const holder = { entityType: 'INDIVIDUAL', name: '小龙 李' } as const;
+
+  it('says so when it is opened, in place of the form', async () => {
+    server.links.add(token, { holder });
+    const { statusCode, body } = await pay();
+    expect(statusCode).toBe(200);
+    for (const text of ['<h1>Payment details</h1>', '小龙 李', '$1,240.98', 'no letter or digit'])
+      expect(body).toContain(text);
+    expect(body).toContain('Ask Analytical Engines for a new link');
+    expect(body).not.toContain('<form');
+    expect((await get(`/pay/${token}?lang=es`)).body).toContain('Pida un enlace nuevo');
+  });
+
+  it('takes no submission of a form that was open before', async () => {
+    const opened = await formToken();
+    server.links.add(token, { holder });
+    server.links.submissions.length = 0;
+    server.links.accesses.length = 0;
+    const { statusCode, body } = await post({ formToken: opened });
+    expect(statusCode).toBe(409);
+    expect(body).toContain('no letter or digit');
+    expect(server.links.submissions).toEqual([]);
+    expect(server.links.accesses).toMatchObject([{ kind: 'submit', outcome: 'INVALID_REQUEST' }]);
+  });
+});
+
 describe('An expired link', () => {
   it('shows who created it and the direction, nothing else, and refuses submissions', async () => {
     const value = await formToken();

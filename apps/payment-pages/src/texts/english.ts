@@ -26,6 +26,8 @@ export const english: Texts = {
     expires: 'Link valid until',
     bank: 'Bank',
     erased: 'Deleted',
+    unpayable: (originator) =>
+      `This payment cannot be made: the name of the account holder has no letter or digit that banks can receive. Nothing can be submitted here. Ask ${originator} for a new link, with the name in Latin letters.`,
   },
   form: {
     heading: 'Your bank account',

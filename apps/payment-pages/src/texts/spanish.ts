@@ -26,6 +26,8 @@ export const spanish: Texts = {
     expires: 'Enlace válido hasta',
     bank: 'Banco',
     erased: 'Eliminado',
+    unpayable: (originator) =>
+      `Este pago no se puede realizar: el nombre del titular no tiene letras ni cifras que los bancos puedan recibir. Aquí no se puede enviar nada. Pida un enlace nuevo a ${originator}, con el nombre en letras latinas.`,
   },
   form: {
     heading: 'Su cuenta bancaria',

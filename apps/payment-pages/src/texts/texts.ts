@@ -25,6 +25,8 @@ export interface Texts {
     readonly expires: string;
     readonly bank: string;
     readonly erased: string;
+    /** No bank can get the name of the account holder. */
+    readonly unpayable: (originator: string) => string;
   };
   readonly form: {
     readonly heading: string;
