@@ -1,11 +1,11 @@
 /** What is told of each event, file and delivery, by name: the same in text, HTML and PDF. */
 import { visibleText } from './visible-text.js';
-import type { ShownDelivery, ShownEvent, ShownFile } from './payment-life.js';
+import type { ShownDelivery, ShownEvent, ShownFees, ShownFile } from './payment-life.js';
 
 export type Facts = readonly (readonly [name: string, value: string])[];
 
 export function factsOfEvent(event: ShownEvent): Facts {
-  const { railDecision, returnedAmount } = event;
+  const { railDecision, returnedAmount, amount, fees, approval, failureCode } = event;
   const rejected = railDecision?.rejected.map(
     ({ paymentRail, achService, code }) =>
       `${paymentRail}${achService === null ? '' : ` ${achService}`}: ${code}`,
@@ -16,6 +16,15 @@ export function factsOfEvent(event: ShownEvent): Facts {
     ['address', event.address ?? sealedAddress(event)],
     ['request', event.requestId],
     ['trace', event.traceId],
+    ['amount, in cents', amount === null ? null : `${amount} ${event.currencyCode ?? ''}`.trim()],
+    ['fees, in cents', fees === null ? null : feesText(fees)],
+    ['direction', event.direction],
+    ['originator', event.originatorId],
+    ['contact', event.contactId],
+    ['requested by', approval === null ? null : `user:${approval.requestedBy}`],
+    ['approved by', approval === null ? null : `user:${approval.approvedBy}`],
+    ['failure', [failureCode, event.failureReason].filter((part) => part !== null).join(': ')],
+    ['code of the return', event.returnReasonCode],
     ['rail', event.paymentRail],
     ['settles', railDecision?.expectedSettlementAt],
     ['not taken', rejected?.join(', ')],
@@ -26,6 +35,10 @@ export function factsOfEvent(event: ShownEvent): Facts {
       returnedAmount === null ? null : String(returnedAmount),
     ],
   ]);
+}
+
+function feesText({ discountFee, flatFee, returnFee }: ShownFees): string {
+  return `discount ${discountFee}, flat ${flatFee}, for a return ${returnFee}`;
 }
 
 export function titleOfFile({ way, rail, kind }: ShownFile): string {

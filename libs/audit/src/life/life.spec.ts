@@ -1,5 +1,5 @@
 /** The life of a payment as documents: timeline, changes, HTML and PDF. */
-import { payment } from '@pis/domain';
+import { payment, type PaymentDetails, type PaymentEvent } from '@pis/domain';
 import { ids, paymentEvents, paymentExample, railDecisionExample } from '@pis/domain/testing';
 import { type EventStore, memoryEventStore, repository, sealedStore } from '@pis/event-store';
 import { MemorySealing } from '@pis/event-store/testing';
@@ -71,6 +71,17 @@ async function life(asOf: Date | null = null): Promise<PaymentLife> {
   return found;
 }
 
+/** A second payment, with its life. */
+async function otherPayment(details: Partial<PaymentDetails>, ...events: readonly PaymentEvent[]) {
+  const paymentId = ids.otherContact;
+  const data = { ...paymentExample({ idempotencyKey: null, ...details }), paymentId };
+  const payments = repository(store, payment);
+  const first = { ...queued, at: '2026-01-01T00:00:00.000Z', data };
+  const context = { ...by, actor: `user:${ids.otherContact}` };
+  await payments.append(paymentId, await payments.load(paymentId), [first, ...events], context);
+  return { data, told: (await paymentLife(sources, paymentId, null)) ?? fail() };
+}
+
 it('tells events, files and deliveries, and as of a time only what was there', async () => {
   const text = textOfLife(await life());
   for (const told of [
@@ -89,6 +100,50 @@ it('tells events, files and deliveries, and as of a time only what was there', a
     [],
   ]);
   expect(await paymentLife(sources, ids.organization, null)).toBeNull();
+});
+
+it('tells how much was paid, in which direction, from whom to whom, and who approved it', async () => {
+  const approval = { requestedBy: ids.contact, approvedBy: ids.otherContact };
+  const { data, told } = await otherPayment({ approval });
+  expect(told.events[0]).toMatchObject({
+    ...{ amount: data.amountMinor, currencyCode: 'USD', direction: data.direction },
+    ...{ originatorId: data.originatorId, contactId: data.contactId, approval },
+    fees: {
+      ...{ discountFee: data.discountFeeMinor, flatFee: data.flatFeeMinor },
+      returnFee: data.returnFeeMinor,
+    },
+  });
+  const text = textOfLife(told);
+  for (const fact of [
+    `amount, in cents: ${data.amountMinor} USD`,
+    `fees, in cents: discount ${data.discountFeeMinor}, flat ${data.flatFeeMinor}, for a return ${data.returnFeeMinor}`,
+    `direction: ${data.direction}`,
+    `originator: ${data.originatorId}`,
+    `contact: ${data.contactId}`,
+    `requested by: user:${ids.contact}`,
+    `approved by: user:${ids.otherContact}`,
+  ])
+    expect(text).toContain(`    ${fact}\n`);
+});
+
+it('tells why a payment failed', async () => {
+  const data = { failureCode: 'INVALID_CONTACT_DATA', failureReason: 'no such account' } as const;
+  const failed = { ...data, failureMessage: data.failureReason };
+  const at = '2026-01-05T00:00:00.000Z';
+  const { told } = await otherPayment({}, { type: 'PaymentFailed', at, data: failed });
+  expect(told.events[1]).toMatchObject(data);
+  expect(textOfLife(told)).toContain('    failure: INVALID_CONTACT_DATA: no such account\n');
+});
+
+it('tells the code of a return', async () => {
+  const data = { returnReasonCode: 'R01' };
+  const returned = { type: 'PaymentReturned', at: '2026-01-05T00:00:00.000Z', data } as const;
+  const payments = repository(store, payment);
+  const context = { ...by, actor: 'system:rail-executor' };
+  await payments.append(ids.payment, await payments.load(ids.payment), [returned], context);
+  const told = await life();
+  expect(told.events.at(-1)).toMatchObject(data);
+  expect(textOfLife(told)).toContain('    code of the return: R01\n');
 });
 
 it('tells how much came back where it is less than was sent', async () => {

@@ -4,6 +4,8 @@
  */
 import {
   type Category,
+  type PaymentApproval,
+  type PaymentDetails,
   type PaymentStatus,
   type RailDecision,
   statusAfter,
@@ -72,6 +74,20 @@ export interface ShownEvent {
   readonly correlationId: string;
   /** W3C; null when it was not traced. */
   readonly traceId: string | null;
+  /** Of the events that hold the details of the payment. Minor units. */
+  readonly amount: number | null;
+  readonly currencyCode: string | null;
+  /** Minor units. */
+  readonly fees: ShownFees | null;
+  readonly direction: string | null;
+  readonly originatorId: string | null;
+  /** Null when the counterparty is no saved contact, too. */
+  readonly contactId: string | null;
+  /** Of a payment that needed a second person. */
+  readonly approval: PaymentApproval | null;
+  readonly failureCode: string | null;
+  readonly failureReason: string | null;
+  readonly returnReasonCode: string | null;
   /** Where the event chose the rail. */
   readonly paymentRail: string | null;
   readonly railDecision: RailDecision | null;
@@ -80,6 +96,12 @@ export interface ShownEvent {
   readonly returnReference: string | null;
   /** Of a return, minor units: where less came back than was sent. */
   readonly returnedAmount: number | null;
+}
+
+export interface ShownFees {
+  readonly discountFee: number;
+  readonly flatFee: number;
+  readonly returnFee: number;
 }
 
 const categories: readonly Category[] = ['payment', 'collection'];
@@ -177,7 +199,8 @@ function shownEvent(
   address: string | null,
 ): ShownEvent {
   const { actor, traceparent } = metadata;
-  const { paymentRail, railDecision, railReference, returnReference, returnedAmountMinor } = data;
+  const { approval, railDecision, amountMinor, returnedAmountMinor } = data;
+  const text = (field: string) => (typeof data[field] === 'string' ? data[field] : null);
   return {
     at: metadata.at,
     type,
@@ -190,10 +213,28 @@ function shownEvent(
     requestId: metadata.requestId,
     correlationId: metadata.correlationId,
     traceId: traceparent?.split('-')[1] ?? null,
-    paymentRail: typeof paymentRail === 'string' ? paymentRail : null,
+    amount: typeof amountMinor === 'number' ? amountMinor : null,
+    currencyCode: text('currencyCode'),
+    fees: typeof amountMinor === 'number' ? feesIn(data as Partial<PaymentDetails>) : null,
+    direction: text('direction'),
+    originatorId: text('originatorId'),
+    contactId: text('contactId'),
+    approval: (approval as PaymentApproval | undefined) ?? null,
+    failureCode: text('failureCode'),
+    failureReason: text('failureReason'),
+    returnReasonCode: text('returnReasonCode'),
+    paymentRail: text('paymentRail'),
     railDecision: (railDecision as RailDecision | undefined) ?? null,
-    railReference: typeof railReference === 'string' ? railReference : null,
-    returnReference: typeof returnReference === 'string' ? returnReference : null,
+    railReference: text('railReference'),
+    returnReference: text('returnReference'),
     returnedAmount: typeof returnedAmountMinor === 'number' ? returnedAmountMinor : null,
   };
+}
+
+function feesIn({
+  discountFeeMinor = 0,
+  flatFeeMinor = 0,
+  returnFeeMinor = 0,
+}: Partial<PaymentDetails>): ShownFees {
+  return { discountFee: discountFeeMinor, flatFee: flatFeeMinor, returnFee: returnFeeMinor };
 }
