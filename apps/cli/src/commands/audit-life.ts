@@ -213,7 +213,7 @@ async function streamOf({ store }: Stores, paymentId: string): Promise<string> {
   return first === undefined ? streamIdOf('collection', paymentId) : own;
 }
 
-function pastTime(text: string): Date {
+export function pastTime(text: string): Date {
   const time = timeIn(text);
   if (time === null || time.getTime() > Date.now())
     throw new InvalidArgumentError('It must be an ISO 8601 time with a zone, not in the future.');

@@ -22,7 +22,8 @@ import { ownState } from '../audit/state-owner.js';
 import { type LogContext, withLog } from '../context.js';
 import { idGiven } from '../operator-action.js';
 import { writeForOwner } from '../owner-file.js';
-import { addLifeCommands, proofWait } from './audit-life.js';
+import { addEventsCommand } from './audit-events.js';
+import { addLifeCommands, pastTime, proofWait } from './audit-life.js';
 import { CommandFailed, describe, type OutputOptions, print, say, withJson } from '../output.js';
 
 const progressEveryMs = 5_000;
@@ -55,6 +56,7 @@ export function auditCommands(): Command {
       ),
   ).action(verify);
   addLifeCommands(audit);
+  addEventsCommand(audit, pastTime);
   withJson(
     audit
       .command('export')
