@@ -246,6 +246,30 @@ describeInBrowser('The page of a payment', () => {
   );
 
   it(
+    'claims no fee and no open link of a payment that was canceled',
+    async () => {
+      const operator = await scenario.client('operator');
+      const { paymentId: id } = await operator.data<{ paymentId: string }>('POST', '/payments', {
+        ...{ originatorId: scenario.system.originatorId, direction: 'INBOUND' },
+        recipient: { entityType: 'INDIVIDUAL', firstName: 'Ada', lastName: 'Lovelace' },
+        ...{ paymentAmount: 12_345, idempotencyKey: randomUUID() },
+      });
+      await operator.data('POST', `/payments/${id}/cancel`);
+      watched = await scenario.signedIn('viewer', `/dashboard/payments/${id}`);
+      ({ page } = watched);
+      const fact = page.locator('.fact').filter({ has: page.getByText('Fees', { exact: true }) });
+      await fact.getByText('None: no money moved', { exact: true }).waitFor();
+      const link = page.locator('.card').filter({ has: page.getByText('Payment link') });
+      await link.getByText('Nobody opened it.', { exact: true }).waitFor();
+      expect(await link.getByText(/Expires|The payer pays/).count()).toBe(0);
+      await page.goto(`${scenario.origin}/dashboard/payments?status=CANCELED`);
+      await page.getByRole('link', { name: 'Not confirmed', exact: true }).waitFor();
+      await watched.expectSound();
+    },
+    limitMs,
+  );
+
+  it(
     'says how much came back where banks on the way kept a part',
     async () => {
       watched = await scenario.session('viewer');
@@ -261,6 +285,8 @@ describeInBrowser('The page of a payment', () => {
       const fact = page.locator('.fact').filter({ has: page.getByText('Came back') });
       await fact.getByText('$1,200.00. Banks on the way kept $34.56.').waitFor();
       await watched.expectSound();
+      // A live update may be on its way through it.
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
     },
     limitMs,
   );

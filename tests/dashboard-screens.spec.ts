@@ -112,6 +112,23 @@ describeInBrowser('The screens of the dashboard', () => {
   );
 
   it(
+    'say what is wrong with days that were filtered for, and in which time zone days are',
+    async () => {
+      const path = '/dashboard/payments?createdFrom=2026-12-05&createdTo=2026-12-01';
+      const watched = await scenario.signedIn('viewer', path);
+      const { page } = watched;
+      await page.getByRole('alert').getByText('The end is before the start').waitFor();
+      expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+      await page.getByLabel('Created from (UTC)', { exact: true }).fill('2026-11-30');
+      await page.getByRole('alert').waitFor({ state: 'detached' });
+      await page.getByLabel('Created to (UTC)', { exact: true }).waitFor();
+      await watched.expectSound();
+      await watched.close();
+    },
+    limitMs,
+  );
+
+  it(
     'let somebody request money with the keyboard alone, and name who has not confirmed',
     async () => {
       const watched = await scenario.signedIn('operator', '/dashboard/payments');
@@ -131,6 +148,7 @@ describeInBrowser('The screens of the dashboard', () => {
       await page.getByRole('heading', { level: 1, name: '$12.34' }).waitFor();
       await hasFocus(page, 'H1 $12.34');
       await page.getByText('Grace Hopper (individual), not confirmed').waitFor();
+      await page.getByText('No webhook delivery is on record. Old ones are removed.').waitFor();
       for (const name of ['Status', 'Direction', 'Originator'])
         await page.getByRole('term').filter({ hasText: name }).first().waitFor();
       watched.expectQuiet();

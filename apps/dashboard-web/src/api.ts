@@ -127,6 +127,12 @@ export class ApiFailure extends Error {
     this.name = 'ApiFailure';
   }
 
+  /** For a person: what is wrong with what was asked for, if the server says so. */
+  get explanation(): string {
+    const texts = this.problems.map((problem) => issueText(problem));
+    return texts.length === 0 ? this.message : [...new Set(texts)].join(' ');
+  }
+
   /** What to show at a field, if it has a problem. @param own the form's own words for some codes */
   problemOf(field: string, own: IssueTexts = {}): string | null {
     const problem = this.problems.find((one) => one.field === field);

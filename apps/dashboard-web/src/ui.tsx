@@ -142,12 +142,13 @@ export function LoadFailed({
   readonly retry?: () => void;
 }) {
   // Trying again would not help.
-  if (error instanceof ApiFailure && error.status === 404) return <NothingHere />;
+  const status = error instanceof ApiFailure ? error.status : null;
+  if (status === 404) return <NothingHere />;
   return (
     <Alert color="red" variant="light" title="This could not be loaded" role="alert">
       <Stack gap="sm" align="flex-start">
         <Text size="sm">{messageOf(error)}</Text>
-        {retry === undefined ? null : (
+        {retry === undefined || status === 400 ? null : (
           <Button size="xs" variant="default" onClick={retry}>
             Try again
           </Button>
@@ -222,7 +223,7 @@ export function NotForThisRole() {
 }
 
 function messageOf(error: Error): string {
-  return error instanceof ApiFailure ? error.message : 'Something went wrong. Reload the page.';
+  return error instanceof ApiFailure ? error.explanation : 'Something went wrong. Reload the page.';
 }
 
 /** One line of facts: a name and its value. */

@@ -75,7 +75,7 @@ function save(file: Blob): void {
 
 function messageOf(error: unknown): string {
   return error instanceof ApiFailure
-    ? error.message
+    ? error.explanation
     : 'The download broke off. Nothing was saved. Try again.';
 }
 

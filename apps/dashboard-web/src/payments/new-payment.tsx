@@ -111,6 +111,7 @@ function PaymentForm({ originators, initial }: FormProps) {
   const problemOf = (field: string, sentAs = field): string | null =>
     problems[field] ?? failure?.problemOf(sentAs, refusedAmount) ?? null;
   const isNew = form.recipient === newRecipient;
+  const limit = useApprovalLimit(form.amount);
 
   return (
     <Form className="card narrow" sending={create} submit={submit}>
@@ -141,6 +142,7 @@ function PaymentForm({ originators, initial }: FormProps) {
         direction={form.direction}
         value={form.recipient}
         problem={problemOf('recipient', 'recipient.contactId')}
+        needsApproval={limit !== null}
         onChange={(recipient) => set({ recipient })}
       />
       {isNew ? <NewRecipient form={form} set={set} problemOf={problemOf} /> : null}
@@ -161,7 +163,7 @@ function PaymentForm({ originators, initial }: FormProps) {
         error={problemOf('note', 'paymentNote')}
         onChange={({ currentTarget }) => set({ note: currentTarget.value })}
       />
-      <NeedsApproval amount={form.amount} />
+      <NeedsApproval above={limit} />
       <Group justify="flex-end" mt="xs">
         <Button variant="default" onClick={() => void navigate({ to: '/payments' })}>
           Back
@@ -174,19 +176,25 @@ function PaymentForm({ originators, initial }: FormProps) {
   );
 }
 
-/** Said before it is sent. Whether it is needed is decided by the server. */
-function NeedsApproval({ amount }: { readonly amount: string }) {
+/** The limit that the amount is above: then it needs an approval. Whether it is needed is decided by the server. */
+function useApprovalLimit(amount: string): number | null {
   const { data: settings } = useQuery(approvalSettingsQuery);
   const amountMinor = amountMinorOf(amount);
   const amountAbove = settings?.amountAbove ?? null;
-  const isNeeded = amountAbove !== null && amountMinor !== null && amountMinor > amountAbove;
+  return amountAbove !== null && amountMinor !== null && amountMinor > amountAbove
+    ? amountAbove
+    : null;
+}
+
+/** Said before it is sent. */
+function NeedsApproval({ above }: { readonly above: number | null }) {
   return (
     <div role="status">
-      {isNeeded ? (
+      {above === null ? null : (
         <Alert color="yellow" variant="light" title="This payment needs an approval">
-          It is above {money(amountAbove)}. It is created once a second person has approved it.
+          It is above {money(above)}. It is created once a second person has approved it.
         </Alert>
-      ) : null}
+      )}
     </div>
   );
 }

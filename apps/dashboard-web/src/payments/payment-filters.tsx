@@ -93,14 +93,14 @@ function MoreFilters({
       />
       <TextInput
         type="date"
-        label="Created from"
+        label="Created from (UTC)"
         max={search.createdTo}
         value={search.createdFrom ?? ''}
         onChange={(event) => change('createdFrom', event.currentTarget.value)}
       />
       <TextInput
         type="date"
-        label="Created to"
+        label="Created to (UTC)"
         min={search.createdFrom}
         value={search.createdTo ?? ''}
         onChange={(event) => change('createdTo', event.currentTarget.value)}

@@ -63,7 +63,7 @@ export function DeliverySection({ deliveries }: { readonly deliveries: readonly 
     <Section title="Notifications sent">
       {deliveries.length === 0 ? (
         <Text size="sm" c="dimmed">
-          No webhook was told about this payment.
+          No webhook delivery is on record. Old ones are removed.
         </Text>
       ) : (
         <ul className="told">

@@ -46,10 +46,14 @@ export function PaymentLinkSection({ paymentId, link, mayShow }: Props) {
           <Badge variant="light" color={color} radius="sm" tt="none">
             {label}
           </Badge>
-          <Text size="sm" c="dimmed">
-            {link.state === 'expired' ? 'Expired' : 'Expires'} <Time at={link.expiresAt} />
-            {link.payerFee > 0 ? `. The payer pays ${money(link.payerFee)} on top.` : ''}
-          </Text>
+          {link.state === 'canceled' ? null : (
+            <Text size="sm" c="dimmed">
+              {link.state === 'expired' ? 'Expired' : 'Expires'} <Time at={link.expiresAt} />
+              {link.state !== 'expired' && link.payerFee > 0
+                ? `. The payer pays ${money(link.payerFee)} on top.`
+                : ''}
+            </Text>
+          )}
         </Group>
         {link.state === 'expired' ? (
           <Text size="sm">
@@ -112,7 +116,7 @@ function Accesses({
   if (link.accesses.length === 0)
     return (
       <Text size="sm" c="dimmed">
-        Nobody has opened it yet.
+        {link.state === 'open' ? 'Nobody has opened it yet.' : 'Nobody opened it.'}
       </Text>
     );
   return (

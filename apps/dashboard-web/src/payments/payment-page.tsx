@@ -113,10 +113,7 @@ function Facts({ page }: { readonly page: PaymentPageData }) {
             {payment.contact.bankAccount.bankName} {payment.contact.bankAccount.achAccountNumber}
           </Fact>
         ) : null}
-        <Fact name="Fees">
-          {money(payment.discountFee + payment.flatFee)}
-          {payment.returnFee > 0 ? returnFeeText(payment) : ''}
-        </Fact>
+        <Fact name="Fees">{feesText(payment)}</Fact>
         {returned === null || returned.kept === 0 ? null : (
           <Fact name="Came back">
             {money(returned.amount)}. Banks on the way kept {money(returned.kept)}.
@@ -151,10 +148,14 @@ function Facts({ page }: { readonly page: PaymentPageData }) {
   );
 }
 
-/** The fee is fixed from the beginning, and due once the payment is returned. */
-function returnFeeText({ returnFee, status }: Payment): string {
+const endedUnpaid: readonly string[] = ['FAILED', 'BLOCKED', 'CANCELED'];
+
+/** Fees are fixed from the beginning. They are due once the payment is completed, that of a return once it is returned. */
+function feesText({ discountFee, flatFee, returnFee, status }: Payment): string {
+  if (endedUnpaid.includes(status)) return 'None: no money moved';
+  const fees = money(discountFee + flatFee);
   const due = status === 'RETURNED' ? 'for the return' : 'if it is returned';
-  return ` and ${money(returnFee)} ${due}`;
+  return returnFee > 0 ? `${fees} and ${money(returnFee)} ${due}` : fees;
 }
 
 /** Why it failed, or why its outcome is open, and what to do about it. */

@@ -46,7 +46,7 @@ export const paymentColumns: readonly Column<Item>[] = [
   },
 ];
 
-function counterpartyOf({ contact }: Item): string {
-  if (contact === null) return 'Not confirmed yet';
+function counterpartyOf({ contact, status }: Item): string {
+  if (contact === null) return status === 'CANCELED' ? 'Not confirmed' : 'Not confirmed yet';
   return nameOf(contact) ?? 'Erased';
 }

@@ -26,6 +26,7 @@ it('ignores what is no filter', () => {
       originatorId: '1',
       externalPaymentId: '',
       createdFrom: '2026-13-45',
+      createdTo: '2026-02-30',
       other: 'x',
     }),
   ).toEqual({});

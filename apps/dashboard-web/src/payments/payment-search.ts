@@ -58,5 +58,8 @@ function oneOf(values: readonly string[], value: string): string | undefined {
 }
 
 function dayOf(value: string): string | undefined {
-  return dayForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined;
+  const day = new Date(value);
+  const isDay = dayForm.test(value) && !Number.isNaN(day.getTime());
+  // Not February 30, which would be read as March 2.
+  return isDay && day.toISOString().startsWith(value) ? value : undefined;
 }

@@ -58,6 +58,7 @@ interface RecipientChoiceProps {
   /** A contact's ID, or newRecipient. */
   readonly value: string;
   readonly problem: string | null;
+  readonly needsApproval: boolean;
   readonly onChange: (value: string) => void;
 }
 
@@ -66,6 +67,7 @@ export function RecipientChoice({
   direction,
   value,
   problem,
+  needsApproval,
   onChange,
 }: RecipientChoiceProps) {
   const [typed, setTyped] = useState('');
@@ -113,7 +115,7 @@ export function RecipientChoice({
       )}
       {isSaved && chosen.data === undefined ? null : (
         <Text size="sm" fw={500}>
-          {wayOf(direction, isSaved && chosen.data?.isActive === true)}
+          {wayOf(direction, isSaved && chosen.data?.isActive === true, needsApproval)}
         </Text>
       )}
     </Stack>
@@ -121,12 +123,15 @@ export function RecipientChoice({
 }
 
 /** How the payment will go. The service sends a link to nobody. */
-export function wayOf(direction: string, isActive: boolean): string {
+export function wayOf(direction: string, isActive: boolean, needsApproval = false): string {
+  const link = needsApproval ? 'get a link once it is approved' : 'get a link';
   if (direction === 'INBOUND')
-    return 'You get a link. Send the link to the recipient, who enters the account to pay from.';
-  return isActive
-    ? 'The payment starts at once, to the account on file.'
-    : 'There is no active account on file, so you get a link. Send the link to the recipient, who enters the account.';
+    return `You ${link}. Send the link to the recipient, who enters the account to pay from.`;
+  if (!isActive)
+    return `There is no active account on file, so you ${link}. Send the link to the recipient, who enters the account.`;
+  return needsApproval
+    ? 'The payment starts once it is approved, to the account on file.'
+    : 'The payment starts at once, to the account on file.';
 }
 
 function foundText(search: string, count: number, isWhole: boolean): string {
