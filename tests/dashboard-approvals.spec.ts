@@ -130,6 +130,21 @@ describeInBrowser('Approvals in the dashboard', () => {
     limitMs,
   );
 
+  it(
+    'a name that turns the direction of text does not turn the amount behind it',
+    async () => {
+      const approvalId = await waiting('Hopper\u202e\u2066');
+      const approver = await signedIn('approver', `/dashboard/approvals/${approvalId}`);
+      const { page } = approver;
+      await page.getByText('Grace Hopper (individual)', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Approve' }).click();
+      const text = 'A link that asks Grace Hopper for $1,234.56 is created at once.';
+      await page.getByText(text, { exact: true }).waitFor();
+      await approver.expectSound();
+    },
+    limitMs,
+  );
+
   it.each<Look>(['desktop', 'dark', 'phone', 'darkPhone'])(
     'the screens fit and are accessible (%s), and a viewer can only look',
     async (look) => {

@@ -61,10 +61,11 @@ describeInBrowser('Hostile text in fields of the dashboard', () => {
         await go(page, `/dashboard/contacts?search=${encodeURIComponent(text)}`);
         expect(await field(page, 'Find a contact').inputValue()).toBe(text);
         const isTooLong = text.length > searchLengthMax;
-        if (isTooLong) await button(page, 'Try again').waitFor();
+        if (isTooLong) await page.getByText('This text is too long.').waitFor();
         const searched = text.slice(0, nameLengthMax);
         await field(page, 'Find a contact').fill(searched);
-        await page.getByRole('link', { name: searched, exact: true }).waitFor();
+        const shown = searched.replaceAll(/[\u202e\u2066]/g, '');
+        await page.getByRole('link', { name: shown, exact: true }).waitFor();
         await expectHarmless();
       }
     },

@@ -34,6 +34,12 @@ it('names companies and people, and nobody who was erased', () => {
   expect(nameOf(nobody)).toBeNull();
 });
 
+it('leaves out of names what turns the direction of the text behind them', () => {
+  const nobody = { firstName: null, lastName: null, companyName: null };
+  expect(nameOf({ ...nobody, companyName: '\u202eAcme\u2066' })).toBe('Acme');
+  expect(nameOf({ ...nobody, firstName: 'Ada\u202b', lastName: 'شركة' })).toBe('Ada شركة');
+});
+
 it('writes times of columns short, with the year only if it is another one', () => {
   const now = new Date(2026, 10, 23);
   const at = (time: Date) => shortTimeText(time.toISOString(), now);

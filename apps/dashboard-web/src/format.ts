@@ -51,10 +51,14 @@ export interface Named {
   readonly companyName: string | null;
 }
 
+/** What sets the direction of the text behind it (UAX #9, explicit formatting): an amount after such a name would read backwards. */
+const directions = /[\u202a-\u202e\u2066-\u2069]/g;
+
 /** Null when the party was erased. */
 export function nameOf({ firstName, lastName, companyName }: Named): string | null {
   const person = [firstName, lastName].filter((part) => part !== null && part !== '').join(' ');
-  return companyName ?? (person === '' ? null : person);
+  const name = companyName ?? (person === '' ? null : person);
+  return name && name.replaceAll(directions, '');
 }
 
 export const directionNames = { INBOUND: 'Request', OUTBOUND: 'Send' } as const;
