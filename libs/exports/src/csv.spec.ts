@@ -12,8 +12,8 @@ it.each([
   '-1',
   '@SUM(A1)',
   '\tx',
-  '\r=x',
-  '\n=1',
+  '\rx',
+  '\nx',
   ' =1+1',
   '\u00a0@x',
   '＝1',
@@ -22,6 +22,18 @@ it.each([
   const field = csvLine([text]).replace(/\r\n$/, '');
   const value = field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field;
   expect(value).toBe(`'${text}`);
+});
+
+it.each([
+  ['x;=1+1;', "x;'=1+1;"],
+  ['x; @SUM(A1)', "x;' @SUM(A1)"],
+  ['x\t-1', "x\t'-1"],
+  ['x\n=1+1;', "x\n'=1+1;"],
+  ['\r\n=1', "'\r'\n'=1"],
+  ['=1;+1', "'=1;'+1"],
+  ['a;b-c', 'a;b-c'],
+])('puts an apostrophe before each cell of %j that would be a formula', (text, safe) => {
+  expect(csvLine([text])).toBe(`"${safe}"\r\n`);
 });
 
 it('leaves other texts and numbers alone', () => {
