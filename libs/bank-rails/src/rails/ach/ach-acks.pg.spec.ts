@@ -213,6 +213,53 @@ describe('an acknowledgement', () => {
     expect(world.desk.uploads.filter(({ name }) => name.includes('INQUIRY'))).toHaveLength(1);
   });
 
+  it('that accepts the other copy of a file accepts an entry that was rejected in the first', async () => {
+    const instruction = await world.unacknowledged();
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
+    await world.bank.rounds.outbound();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entries = [{ traceNumber, status: 'rejected', code: 'AMOUNT', message: null }] as const;
+    world.desk.postAck({ name, sha256, entries });
+    await world.bank.rounds.inbound();
+    world.desk.postAck({ name, sha256, at: '2026-11-24T15:00:01.000Z' });
+    await world.bank.rounds.inbound();
+    expect(await world.feed()).toMatchObject([
+      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+      { type: 'confirmed', reference: instruction.reference },
+    ]);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
+  });
+
+  it('that holds an entry of a file which may have come twice makes its later rejection no proof', async () => {
+    const instruction = await world.unacknowledged();
+    await world.pool.query(
+      "UPDATE ach_files SET status = 'recorded', upload_due_at = now() - make_interval(secs => 1)",
+    );
+    await world.bank.rounds.outbound();
+    const { name, sha256 } = world.desk.upload();
+    const traceNumber = await world.traceOf(instruction);
+    const entry = { traceNumber, code: null, message: null } as const;
+    world.desk.postAck({ name, sha256, entries: [{ ...entry, status: 'held' }] });
+    world.desk.postAck({ name, sha256, at: '2026-11-24T15:00:01.000Z' });
+    const entries = [{ ...entry, status: 'rejected', code: 'REVIEW' }] as const;
+    world.desk.postAck({ name, sha256, status: 'update', entries });
+    await world.bank.rounds.inbound();
+    const said = [
+      { type: 'held', reference: instruction.reference },
+      { type: 'unreadable', reference: `ACH trace ${traceNumber}` },
+    ];
+    expect(await world.feed()).toMatchObject(said);
+    expect(await world.bank.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+    const at = '2026-11-24T15:00:01.000Z';
+    world.desk.postAck({ name, sha256, status: 'update', entries, at });
+    await world.bank.rounds.inbound();
+    const rejection = { type: 'rejected', reference: instruction.reference };
+    expect(await world.feed()).toMatchObject([...said, rejection]);
+  });
+
   it('of a duplicate that comes first lets the rejection of an entry be believed', async () => {
     const instruction = await world.unacknowledged();
     await world.pool.query(

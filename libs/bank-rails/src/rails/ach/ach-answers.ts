@@ -52,7 +52,7 @@ export async function applyAck(
       const listed = await applyListed(client, bank, file, ack);
       if (ack.status === 'update') return listed;
       await settleFile(client, file.id, 'acknowledged');
-      return [...listed, ...(await acceptOthers(client, file.id))];
+      return [...listed, ...(await acceptOthers(client, file, ack))];
     }
   }
 }
@@ -164,20 +164,27 @@ async function rejectFile(
 }
 
 /**
- * Every entry that no acknowledgement has listed. One that staff settled as never sent stays so, and is told, too: the
+ * Every entry that no acknowledgement has listed. A second acknowledgement that does not list a rejected entry is of the
+ * other copy, in which the bank processes it. An entry that staff settled as never sent stays so, and is told, too: the
  * executor shows staff that the bank has it.
  */
-async function acceptOthers(client: pg.ClientBase, fileId: string): Promise<AchReport[]> {
+async function acceptOthers(
+  client: pg.ClientBase,
+  { id, status }: KnownFile,
+  { entries: listed }: AckFile,
+): Promise<AchReport[]> {
   const { rows } = await client.query<{ reference: string }>({
     name: 'ach-entries-accept',
     text: `WITH accepted AS (
-             UPDATE ach_entries SET status = 'accepted'
-              WHERE file_id = $1 AND status = 'filed' AND answer IS NULL RETURNING reference)
+             UPDATE ach_entries SET status = 'accepted', answer = NULL, rejection = NULL
+              WHERE file_id = $1 AND status = 'filed'
+                AND (answer IS NULL OR ($3 AND rejection IS NOT NULL AND trace_number <> ALL ($2::text[])))
+              RETURNING reference)
            SELECT reference FROM accepted
             UNION ALL
            SELECT reference FROM ach_entries e
             WHERE file_id = $1 AND ${isNeverSentSql} AND answer IS NULL`,
-    values: [fileId],
+    values: [id, listed.map(({ traceNumber }) => traceNumber), status === 'acknowledged'],
   });
   return rows.map(({ reference }) => ({ reference, type: 'confirmed' }));
 }
@@ -207,7 +214,7 @@ async function applyListed(
       fileStatus === 'duplicate' && answer.status === 'rejected'
         ? { change: null, report: doubtOf(entry) }
         : effectOf(answer, entry, {
-            isDoubtful: fileStatus === 'accepted' && mayHaveTwoCopies(file),
+            isDoubtful: mayHaveTwoCopies(file) && !(fileStatus === 'update' && entry.hasRejection),
             wasKept: fileStatus === 'update' || entry.answer !== null,
           });
     if (change !== null) changes.push(change);
@@ -280,7 +287,7 @@ function effectOf(
         return { change: change({ answer: 'pending' }), report: doubt };
       if (status === 'rejected') return { change: null, report: null };
       const rejection = bankRejection(answer.code, isBusiness);
-      // Kept until the bank calls the other copy a duplicate, or says the same in answer to an inquiry.
+      // Kept until the bank calls the other copy a duplicate, or says the same again in an update.
       if (isDoubtful) return { change: change({ answer: 'pending', rejection }), report: doubt };
       return {
         change: change({ status: 'rejected', rejection }),

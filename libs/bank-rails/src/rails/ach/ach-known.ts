@@ -16,6 +16,7 @@ export interface KnownEntry {
   /** By staff, although it is in a file. */
   readonly isNeverSent: boolean;
   readonly answer: AchEntryAnswer | null;
+  readonly hasRejection: boolean;
   readonly amountMinor: number;
   readonly individualId: string;
   readonly isBusiness: boolean;
@@ -33,6 +34,7 @@ interface KnownRow {
   status: AchEntryStatus;
   is_never_sent: boolean;
   answer: AchEntryAnswer | null;
+  has_rejection: boolean;
   amount_minor: string;
   individual_id: string;
   standard_entry_class: string;
@@ -52,7 +54,8 @@ export async function entriesByTrace(
   const { rows } = await on.query<KnownRow>({
     name: 'ach-entries-by-trace',
     text: `SELECT reference, payment_id, originator_id, contact_id, trace_number, file_id, status, answer, amount_minor,
-                  individual_id, standard_entry_class, returns_told, ${isNeverSentSql} AS is_never_sent
+                  individual_id, standard_entry_class, returns_told, rejection IS NOT NULL AS has_rejection,
+                  ${isNeverSentSql} AS is_never_sent
              FROM ach_entries e WHERE bank = $1 AND trace_number = ANY ($2::text[]) ORDER BY file_id`,
     values: [bank, traceNumbers],
   });
@@ -69,6 +72,7 @@ export async function entriesByTrace(
         status: row.status,
         isNeverSent: row.is_never_sent,
         answer: row.answer,
+        hasRejection: row.has_rejection,
         amountMinor: Number(row.amount_minor),
         individualId: row.individual_id,
         isBusiness: row.standard_entry_class === 'CCD',
