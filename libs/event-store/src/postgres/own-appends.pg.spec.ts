@@ -260,7 +260,15 @@ describe('once the log has lost events', () => {
   });
 
   it('a slow subscriber to a reading that has ended is shown no more of what was kept', async () => {
-    const shared = sharedLog(store);
+    let lookedUp = 0;
+    const shared = sharedLog({
+      ...store,
+      lastEvent: (upTo) => store.lastEvent(upTo).finally(() => (lookedUp += 1)),
+    });
+    // Whoever subscribes before the end of the log is found may read by itself.
+    const earlier = follow(shared);
+    const ended = expect(earlier.ended).rejects.toThrow(EventsLost);
+    await until(() => lookedUp === 1, { timeoutMs });
     const former = follow(shared);
     const ofSlow = { after: beginning, pageMax: 1, signal: ending.signal };
     const slow = shared.subscribe(ofSlow)[Symbol.asyncIterator]();
@@ -271,7 +279,7 @@ describe('once the log has lost events', () => {
     await loseEventsAfter(pool, 1);
     const told = expect(former.ended).rejects.toThrow(EventsLost);
     for (let count = 0; count < 4; count += 1) await append(shared);
-    await told;
+    await Promise.all([told, ended]);
     await expect(slow.next()).rejects.toThrow(EventsLost);
   });
 
