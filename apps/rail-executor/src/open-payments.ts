@@ -225,8 +225,11 @@ function requested(iterator: AsyncIterator<LogPage>): Promise<IteratorResult<Log
   return next;
 }
 
-/** A claim without its row is also checked for its deadline, however long the bank is unavailable. */
-const openSql = `
+/**
+ * A claim without its row is also checked for its deadline, however long the bank is unavailable. The others that have a row
+ * are left out: a conflict would lock each of these rows for nothing.
+ */
+export const openSql = `
   INSERT INTO rail_pending AS p
     (payment_id, reference, stage, submitted_at, deadline_at, overdue_at, connection)
   SELECT t.payment_id, t.reference,
@@ -236,6 +239,8 @@ const openSql = `
          t.connection
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::float8[], $5::text[])
            AS t (payment_id, reference, status, due_in_ms, connection)
+   WHERE t.status = 'PROCESSING'
+      OR t.payment_id NOT IN (SELECT payment_id FROM rail_pending WHERE payment_id = ANY ($1::uuid[]))
    ORDER BY t.payment_id
   ON CONFLICT (payment_id) DO UPDATE SET overdue_at = excluded.overdue_at
    WHERE p.stage = 'queued' AND p.overdue_at IS NULL AND excluded.overdue_at IS NOT NULL`;

@@ -15,7 +15,7 @@
  */
 import { BankAnswerUnclear, BankUnavailable } from '@pis/bank-rails';
 import type { Cause, LoadedTransfer } from '@pis/commands';
-import { unreachable } from '@pis/domain';
+import { type Payment, unreachable } from '@pis/domain';
 import { WrongExpectedRevision } from '@pis/event-store';
 import { isTransient } from '@pis/postgres';
 import { NoBank, unknownConnection } from './banks.js';
@@ -64,17 +64,16 @@ export class PaymentExecution {
    * @throws StoreUnavailable and connection errors of PostgreSQL: try again
    */
   async advance(paymentId: string, cause: Cause, due?: PendingTransfer): Promise<void> {
-    let queued: Transfer | null = null;
+    let queued: Payment | null = null;
     try {
       const suits = (known: LoadedTransfer) => this.isStart(known, cause, due);
       await this.options.payments.work(paymentId, suits, async (current) => {
-        queued =
-          current.state.status === 'QUEUED' ? transferOf(current.state, this.options.banks) : null;
+        queued = current.state.status === 'QUEUED' ? current.state : null;
         await this.step(current, cause, due);
       });
     } catch (error) {
       if (queued === null || isOurs(error)) throw error;
-      await this.tryLater(queued, error, cause);
+      await this.tryLater(transferOf(queued, this.options.banks), error, cause);
     }
   }
 

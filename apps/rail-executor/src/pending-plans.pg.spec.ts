@@ -7,6 +7,7 @@ import {
   expectKeptPlan,
   openTestPool,
 } from '@pis/local-servers/testing';
+import { openSql } from './open-payments.js';
 import {
   endSql,
   leaseSql,
@@ -24,6 +25,7 @@ describePlansOfQueue('rail_pending', {
   seal: sealSql,
   taken: takenSql,
   end: endSql,
+  open: openSql,
   'lease of due ones': leaseSql('deadline_at'),
   'lease of overdue ones': leaseSql('overdue_at'),
   next: nextSql,
@@ -64,22 +66,22 @@ it.each([
   },
 );
 
-it('a note of one payment is not planned anew each time', async () => {
+const transferOf = (paymentId: string) =>
+  ({ paymentId, reference: paymentId, connection: 'bank', rail: 'ACH' }) as const;
+
+it.each<[string, (pending: PendingTransfers, paymentId: string) => Promise<unknown>]>([
+  ['rail-pending-note', (pending, id) => pending.note(transferOf(id), 60_000)],
+  ['rail-pending-wait', (pending, id) => pending.wait(transferOf(id), { initialMs: 1, maxMs: 1 })],
+  ['rail-pending-taken', (pending, id) => pending.taken(id, null, 1)],
+  ['rail-pending-end', (pending, id) => pending.done(id)],
+  ['rail-pending-next', (pending) => pending.nextDueInMs(['bank'])],
+])('%s is not planned anew each time for one payment', async (name, call) => {
   const database = await createTestDatabase();
   const pool = openTestPool(database.url, 1);
   try {
     await readPauses(pool, ['bank']);
     const pending = new PendingTransfers(pool, Date.now);
-    await expectKeptPlan(pool, 'rail-pending-note', () => {
-      const paymentId = randomUUID();
-      const transfer = {
-        paymentId,
-        reference: paymentId,
-        connection: 'bank',
-        rail: 'ACH',
-      } as const;
-      return pending.note(transfer, 60_000);
-    });
+    await expectKeptPlan(pool, name, () => call(pending, randomUUID()));
   } finally {
     await pool.end();
     await database.drop();

@@ -49,6 +49,9 @@ export const pendingTransfer = (row: Row): PendingTransfer => ({
   notedMsAgo: row.noted_ms_ago,
 });
 
+/** ANY would take the SELECT alone for a list of rows. */
+const givenPayments = `${ofAnyLength('$1::uuid[]')}::uuid[]`;
+
 /** The number for the payment of the row. `$1` has the ids of the payments, in the same order. */
 const ofPayment = (numbers: string) =>
   `(${numbers}::float8[])[array_position($1::uuid[], p.payment_id)]`;
@@ -142,7 +145,7 @@ export const takenSql = `
          deadline_at = now() + ${ofPayment('$3')} * interval '1 millisecond'
    WHERE p.payment_id = ANY (ARRAY(
      SELECT payment_id FROM rail_pending
-      WHERE payment_id = ANY ($1::uuid[]) AND stage IN ('queued', 'claimed')
+      WHERE payment_id = ANY (${givenPayments}) AND stage IN ('queued', 'claimed')
       ORDER BY payment_id FOR UPDATE))`;
 
 /** While a failover is this young, what is known of a payment may be of the database that was lost. */
@@ -158,7 +161,7 @@ export const endSql = `
         SELECT connection FROM rail_connections
          WHERE paused_at > now() - ${failoverMs} * interval '1 millisecond'
             OR identity <> (SELECT rail_database_identity()))) AS is_kept
-      FROM rail_pending WHERE payment_id = ANY ($1::uuid[]) ORDER BY payment_id FOR UPDATE
+      FROM rail_pending WHERE payment_id = ANY (${givenPayments}) ORDER BY payment_id FOR UPDATE
   ), kept AS (
     UPDATE rail_pending
        SET deadline_at = least(deadline_at, now() + $2::float8 * interval '1 millisecond')
@@ -194,7 +197,7 @@ export const nextSql = `
            WHEN 'overdue_at' THEN (SELECT min(overdue_at) FROM rail_pending
                                     WHERE connection = c.name AND overdue_at IS NOT NULL)
            END) - now()) * 1000)::float8 AS ms
-    FROM unnest($1::int[], $2::text[], $3::text[]) AS c (look, due, name)
+    FROM unnest(${ofAnyLength('$1::int[]')}, $2::text[], $3::text[]) AS c (look, due, name)
    GROUP BY c.look`;
 
 /** A tenth more or less, so that payments that failed together are not retried together. */
