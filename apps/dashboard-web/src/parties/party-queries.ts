@@ -43,7 +43,7 @@ export function refreshParties(kind: 'contacts' | 'originators'): Promise<void> 
 }
 
 /** `JPMorgan Chase Bank ********6789`. */
-export function accountText({ bankAccount }: Party): string | null {
+export function accountText({ bankAccount }: Pick<Party, 'bankAccount'>): string | null {
   if (bankAccount === null) return null;
   const { bankName, achAccountNumber } = bankAccount;
   return bankName === null ? achAccountNumber : `${bankName} ${achAccountNumber}`;
