@@ -60,6 +60,27 @@ describe('a list of names', () => {
   });
 
   it.each([
+    'James.Moriarty',
+    "Moriarty'James",
+    'James\u2024Moriarty',
+    'James…Moriarty',
+    // The bank gets a full stop for each of these letters.
+    'James\u0531Moriarty',
+    '\u0531 James Moriarty',
+  ])('finds %s, which a bank reads as the name on the list', (name) => {
+    expect(list.best(name, 1)).toMatchObject({ entry: { id: '17' }, score: 1 });
+  });
+
+  it('finds words of the list with marks between them', () => {
+    const marked = new NameList(namesIn('Moriarty.James'));
+    expect(marked.best('James Moriarty', 1)).toMatchObject({ score: 1 });
+  });
+
+  it('takes no single word for a name on the list that has letters of another script, too', () => {
+    expect(new NameList(namesIn('李 James')).best('James', 0.95)).toBeNull();
+  });
+
+  it.each([
     ['Volodymyr Yefremov', 'Володимир Єфремов'],
     ['Fyodor Dostoevsky', 'Фёдор Достоевский'],
     ['Mikhail Khodorkovskii', 'Михаил Ходорковский'],

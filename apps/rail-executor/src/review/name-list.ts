@@ -1,8 +1,9 @@
 /**
  * A list of names to screen against, for example a sanctions list. Names are compared without accents, case,
- * punctuation and word order. Latin, Greek and Cyrillic letters are spelled in ASCII, as the rails spell them.
- * Letters of other scripts are compared as they are. A word counts as found if it differs in a letter or two.
- * The score is the share of letters of both names that are in words that were found: 1 is the same name.
+ * punctuation and word order. A full stop or an apostrophe counts as nothing and as a space. Latin, Greek and
+ * Cyrillic letters are spelled in ASCII, as the rails spell them. Letters of other scripts are compared as they are;
+ * they are also left out, because a bank gets a full stop for each. A word counts as found if it differs in a letter
+ * or two. The score is the share of letters of both names that are in words that were found: 1 is the same name.
  *
  * A name that is the same after normalization is always found. Memory and time are bounded: a list has at
  * most entriesMax names, and only names that share a similar word with the searched one are compared.
@@ -59,7 +60,7 @@ export class NameList {
   /** The most similar entry with at least this score; null when there is none. */
   best(name: string, scoreMin: number): Match | null {
     let best: Match | null = null;
-    for (const words of wordsOfSpellings(name)) {
+    for (const words of wordsOfSpellings(name, { asAtBank: true })) {
       const match = this.bestOfWords(words, scoreMin);
       if (match !== null && match.score > (best?.score ?? 0)) best = match;
     }
@@ -67,7 +68,6 @@ export class NameList {
   }
 
   private bestOfWords(words: readonly string[], scoreMin: number): Match | null {
-    if (words.length === 0) return null;
     const same = this.entries[this.bySpelling.get(words.join(' ')) ?? -1];
     if (same !== undefined) return { entry: same, score: 1 };
     let best: Match | null = null;
@@ -114,7 +114,7 @@ export function namesIn(text: string): readonly ListedName[] {
     const parts = /^([^;]*);(.*)$/.exec(trimmed);
     const name = (parts?.[2] ?? trimmed).trim();
     const id = parts?.[1]?.trim() || `line ${index + 1}`;
-    if (wordsOf(name).length === 0) throw new Error(`line ${index + 1} has no name`);
+    if (wordsOfSpellings(name).length === 0) throw new Error(`line ${index + 1} has no name`);
     if (name.length > nameMax)
       throw new Error(`line ${index + 1} is longer than ${nameMax} characters`);
     if (names.length === entriesMax)
@@ -131,23 +131,41 @@ const secondSpellings: Readonly<Record<string, string>> = {
 };
 const withSecondSpelling = new RegExp(`[${Object.keys(secondSpellings).join('')}]`, 'g');
 
-/** The words of a name as the rails spell it, and of its second spelling where it has one. */
-function wordsOfSpellings(name: string): readonly (readonly string[])[] {
+/** Marks within a word, as in O'Brien and S.A., or between words, as in John.Smith: nobody knows which. */
+const marks = /['`.]/g;
+
+/**
+ * The words of a name as the rails spell it, of its second spelling where it has one, and with its marks within words
+ * and between them.
+ * @param options.asAtBank also without letters that have no spelling: a bank gets a full stop for each of them
+ */
+function wordsOfSpellings(name: string, { asAtBank = false } = {}): readonly (readonly string[])[] {
   const composed = name.slice(0, nameMax).normalize('NFC').toLowerCase();
   const second = composed.replaceAll(
     withSecondSpelling,
     (letter) => secondSpellings[letter] ?? letter,
   );
-  return (second === composed ? [composed] : [composed, second]).map(wordsOf);
+  const spelled = [composed, second].flatMap((text) => [
+    spelledIn(text, (letter) => letter),
+    ...(asAtBank ? [spelledIn(text, () => '.')] : []),
+  ]);
+  const texts = spelled.flatMap((text) => [
+    text.replaceAll(marks, ''),
+    text.replaceAll(marks, ' '),
+  ]);
+  const found = texts.map(wordsIn).filter(({ length }) => length > 0);
+  return [...new Map(found.map((words) => [words.join(' '), words])).values()];
+}
+
+function spelledIn(name: string, ofUnspelled: (letter: string) => string): string {
+  let plain = '';
+  for (const letter of name.normalize('NFKD')) plain += spellingOf(letter) ?? ofUnspelled(letter);
+  return plain.toLowerCase();
 }
 
 /** In the order of the alphabet, because the order of words differs between sources. */
-function wordsOf(name: string): readonly string[] {
-  let plain = '';
-  for (const letter of name.normalize('NFKD')) plain += spellingOf(letter) ?? letter;
-  return plain
-    .toLowerCase()
-    .replaceAll(/['`.]/g, '')
+function wordsIn(text: string): readonly string[] {
+  return text
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
     .slice(0, wordsMax)
