@@ -17,7 +17,7 @@ export { achBank, type AchBank, type AchBankOptions } from './rails/ach/ach-bank
 export { type AppliedAgain, applyAchFileAgain } from './rails/ach/ach-again.js';
 export { achCountMax, achFigures, type AchFigures } from './rails/ach/ach-figures.js';
 export { atOnceSchedule, type AchSchedule, cutoffSchedule } from './rails/ach/ach-schedule.js';
-export { individualIdOf } from './rails/ach/ach-entry.js';
+export { achName, individualIdOf } from './rails/ach/ach-entry.js';
 export {
   amountOfAchEntry,
   isSameAchEntry,

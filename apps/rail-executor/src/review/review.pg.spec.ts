@@ -60,6 +60,21 @@ describe('a rule', () => {
     expect(await review.of(payment(other))).toEqual({ outcome: 'clear' });
   });
 
+  it.each<[Partial<TransferInstruction>, Partial<TransferInstruction>]>([
+    [{ rail: 'ACH', contactName: `James Moriarty ${'. '.repeat(9)}${'Harmless '.repeat(9)}` }, {}],
+    [
+      { rail: 'RTP', originatorName: `James Moriarty ${'.'.repeat(140)} ${'Harmless '.repeat(9)}` },
+      { rail: 'RTP', originatorName: `James Moriarty ${'Harmless '.repeat(9)}` },
+    ],
+  ])(
+    'with a list of names finds the part that the bank gets of a long one, of %j',
+    async (long, other) => {
+      const review = reviewBy(rule({ nameOn: { list: 'sanctions' } }));
+      expect((await review.of(payment(long))).outcome).toBe('blocked');
+      expect((await review.of(payment(other))).outcome).toBe('clear');
+    },
+  );
+
   it('gives its reasons to the party that they are about', async () => {
     const review = reviewBy(rule({ amountAbove: 1, nameOn: { list: 'sanctions' } }));
     const instruction = payment({ contactName: 'James Moriarty' });

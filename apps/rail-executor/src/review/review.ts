@@ -3,9 +3,11 @@
  * result and counts it once, so several executors and crashes do no harm.
  */
 import type { RailRejection, TransferInstruction } from '@pis/bank-rails';
+import { achName } from '@pis/bank-rails/ach';
+import { railName } from '@pis/bank-rails/iso20022';
 import { type PaymentBlock, type TransferOwner, unreachable } from '@pis/domain';
 import type { Admission, DailyTotals } from './daily-totals.js';
-import type { NameList } from './name-list.js';
+import type { Match, NameList } from './name-list.js';
 import {
   type Conditions,
   dailyLimitsOf,
@@ -116,16 +118,20 @@ export class Review {
 
   private isListed(
     { list: listName, party, score }: NonNullable<Conditions['nameOn']>,
-    { originatorName, contactName }: TransferInstruction,
+    { originatorName, contactName, rail }: TransferInstruction,
     findings: Findings,
   ): boolean {
     const list = this.options.lists.get(listName);
     if (list === undefined) throw new Error(`the list ${listName} was not loaded`);
-    const names = { originator: originatorName, contact: contactName };
+    // Of a long name a bank gets the beginning, which may be another name. ACH entries do not name the originator.
+    const names = {
+      originator: [originatorName, railName(originatorName) ?? ''],
+      contact: [contactName, rail === 'ACH' ? achName(contactName) : (railName(contactName) ?? '')],
+    };
     const sides = party === 'either' ? (['originator', 'contact'] as const) : [party];
     let isListed = false;
     for (const side of sides) {
-      const found = list.best(names[side], score);
+      const found = bestOf(list, names[side], score);
       if (found === null) continue;
       isListed = true;
       const { entry } = found;
@@ -136,6 +142,11 @@ export class Review {
     }
     return isListed;
   }
+}
+
+function bestOf(list: NameList, names: readonly string[], scoreMin: number): Match | null {
+  const matches = [...new Set(names)].flatMap((name) => list.best(name, scoreMin) ?? []);
+  return matches.toSorted((a, b) => b.score - a.score)[0] ?? null;
 }
 
 function admissionsOf(

@@ -121,6 +121,11 @@ function entryDescriptionOf(entry: {
   return entry.isReinitiation ? reinitiation : 'COLLECTION';
 }
 
+/** The name of a receiver as the bank gets it. */
+export function achName(name: string): string {
+  return nachaText(name, nameMax);
+}
+
 export function nachaEntryOf(
   receiver: AchReceiver,
   entry: Pick<NachaEntry, 'transactionCode' | 'amountMinor' | 'individualId' | 'traceNumber'> & {
@@ -134,7 +139,7 @@ export function nachaEntryOf(
     accountNumber: receiver.accountNumber,
     amountMinor: entry.amountMinor,
     individualId: entry.individualId,
-    individualName: nachaText(receiver.name, nameMax),
+    individualName: achName(receiver.name),
     discretionaryData: entry.standardEntryClass === 'WEB' ? 'S' : '',
     addenda: information === '' ? null : { kind: 'payment', information },
     traceNumber: entry.traceNumber,
