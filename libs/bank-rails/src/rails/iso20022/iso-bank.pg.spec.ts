@@ -236,6 +236,16 @@ describe('isoBank', () => {
     expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'accepted' });
   });
 
+  it('does not believe that a transfer never came which the bank has received or holds', async () => {
+    for (const ending of ['0401', '0502']) {
+      const instruction = payment(ending);
+      expect(await connection.submit(instruction)).toMatchObject({ outcome: 'pending' });
+      given.bank.findsNothing = true;
+      expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'received' });
+      given.bank.findsNothing = false;
+    }
+  });
+
   it('says which transfers it is writing down, and none that the bank has not answered', async () => {
     const instruction = payment('4321');
     const { reference } = instruction;

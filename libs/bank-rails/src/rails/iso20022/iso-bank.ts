@@ -115,6 +115,11 @@ export function isoBank(options: IsoBankOptions): BankConnection {
   };
 }
 
+/** The bank has said that it has it, and has not rejected it since: that it finds none now contradicts that. */
+function isKnownToHave({ state, rejection }: IsoTransfer): boolean {
+  return (state === 'received' || state === 'held') && rejection === null;
+}
+
 function recordIn(transfer: IsoTransfer | null): TransferRecord | null {
   if (transfer === null) return null;
   const { state, details } = transfer;
@@ -182,7 +187,8 @@ class IsoBank {
     const isDenied = outcome.type === 'unknown' || outcome.type === 'rejected';
     if (isDenied && !this.isRemembered(transfer))
       throw new BankAnswerUnclear('the bank has forgotten the transfer by now');
-    if (outcome.type === 'unknown') return { outcome: 'unknown' };
+    if (outcome.type === 'unknown')
+      return { outcome: isKnownToHave(transfer) ? 'received' : 'unknown' };
     const settled = await this.settled(transfer, outcome);
     return finalResult(settled) ?? { outcome: 'received' };
   }

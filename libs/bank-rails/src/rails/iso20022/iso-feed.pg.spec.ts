@@ -313,6 +313,17 @@ describe('a rejection', () => {
     expect(bank.executed).toEqual([instruction.reference]);
   });
 
+  it('of a repetition does not show that the bank has the first one', async () => {
+    const instruction = payment('4321');
+    bank.answers = ['lost', 'later'];
+    bank.repetitionsRejectedFor = 'DT01';
+    await connection.submit(instruction).catch(() => undefined);
+    await connection.submit(instruction);
+    await notifications();
+    bank.findsNothing = true;
+    expect(await connection.inquire(instruction.reference)).toEqual({ outcome: 'unknown' });
+  });
+
   it('of a transfer that was sent once is told', async () => {
     const instruction = payment('0401');
     await connection.submit(instruction);

@@ -176,9 +176,7 @@ export class IsoFeed {
     const { transfers } = this.options;
     const isProof = transfer.sends <= 1 || !isOpen(transfer);
     const state = isProof ? 'rejected' : transfer.state === 'held' ? 'held' : 'received';
-    const settled =
-      (await transfers.settle(transfer, state, { rejection: isProof ? rejection : null })) ??
-      transfer;
+    const settled = (await transfers.settle(transfer, state, { rejection })) ?? transfer;
     if (settled.state === 'accepted' || settled.state === 'held')
       return unreadable(report, message);
     return isOpen(settled) ? null : notification(report, transfer, 'rejected', { rejection });

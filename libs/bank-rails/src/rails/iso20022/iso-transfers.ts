@@ -39,6 +39,7 @@ export interface IsoTransferDetails {
 export interface IsoTransfer {
   readonly reference: string;
   readonly state: IsoState;
+  /** Of an open transfer: the bank has rejected one of its messages. */
   readonly rejection: RailRejection | null;
   readonly details: IsoTransferDetails | null;
   readonly messageId: string | null;
