@@ -5,7 +5,7 @@ export * from './rails/ach/nacha-rules.js';
 export * from './rails/ach/nacha-batches.js';
 export * from './rails/ach/nacha-writer.js';
 export { nachaProblemText, parseNachaFile } from './rails/ach/nacha-parser.js';
-export type { ParsedNacha, ParseLimits } from './rails/ach/nacha-parser.js';
+export type { ParsedNacha, ParseOptions } from './rails/ach/nacha-parser.js';
 export type { NachaProblem } from './rails/ach/nacha-lines.js';
 export * from './rails/ach/corrected-data.js';
 export * from './rails/ach/prenote-connection.js';

@@ -8,8 +8,10 @@ import type { ArchiveSegment } from '../../connections/file-archive.js';
 import type { AckFile } from './ack-file.js';
 import type { KnownEntry } from './ach-known.js';
 import { recordLength } from './nacha-records.js';
+import { otherClassOf } from './nacha-skipped.js';
 
 const newline = 0x0a;
+const batchDigit = 0x35;
 const entryDigit = 0x36;
 const addendaDigit = 0x37;
 
@@ -25,7 +27,7 @@ function archivesOwn(bytes: Uint8Array): ArchiveSegment {
 
 /**
  * A NACHA file, where each entry with its addenda is a segment of its own.
- * @param entryAt the entry of ours that the n-th entry of the file is about
+ * @param entryAt the entry of ours that the n-th entry of the file is about. Those of skipped batches do not count
  */
 export function nachaCopy(
   bytes: Uint8Array,
@@ -35,6 +37,7 @@ export function nachaCopy(
   let start = 0;
   let current: ((part: Uint8Array) => ArchiveSegment) | null = null;
   let entries = 0;
+  let isSkipped = false;
   const cut = (end: number): void => {
     if (end > start) segments.push((current ?? archivesOwn)(bytes.subarray(start, end)));
     start = end;
@@ -42,10 +45,11 @@ export function nachaCopy(
   const hasLineEnds = bytes.subarray(0, recordLength + 2).includes(newline);
   for (let line = 0; line < bytes.length; ) {
     const type = bytes[line];
+    if (type === batchDigit) isSkipped = otherClassOf(textOf(bytes, line)) !== null;
     if (type === entryDigit) {
       cut(line);
-      current = segmentOf(entryAt(entries));
-      entries += 1;
+      current = isSkipped ? unmatchedSegment : segmentOf(entryAt(entries));
+      if (!isSkipped) entries += 1;
     } else if (type !== addendaDigit && current !== null) {
       cut(line);
       current = null;
@@ -55,6 +59,10 @@ export function nachaCopy(
   }
   cut(bytes.length);
   return segments;
+}
+
+function textOf(bytes: Uint8Array, start: number): string {
+  return Buffer.from(bytes.subarray(start, start + recordLength)).toString('latin1');
 }
 
 function segmentOf(entry: KnownEntry | undefined): (part: Uint8Array) => ArchiveSegment {

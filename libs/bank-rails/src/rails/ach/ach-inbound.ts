@@ -33,7 +33,12 @@ import {
 import { correctionNotKept, isPrenote, withPrenoteAnswers } from './ach-prenote-answers.js';
 import { applyReturns, type ReturnedEntry } from './ach-returns.js';
 import { type AchLog, lockBank } from './ach-tables.js';
-import { type CorrectionAddenda, type NachaFile, transactionCodes } from './nacha-file.js';
+import {
+  type CorrectionAddenda,
+  type NachaFile,
+  type SkippedBatch,
+  transactionCodes,
+} from './nacha-file.js';
 import { nachaProblemText, parseNachaFile } from './nacha-parser.js';
 
 export interface AchInboundOptions {
@@ -52,7 +57,11 @@ const chunkMax = 1_000;
 /** What a file says, before anything is looked up. */
 export type Content =
   | { readonly kind: 'ack'; readonly ack: AckFile }
-  | { readonly kind: 'nacha'; readonly file: NachaFile }
+  | {
+      readonly kind: 'nacha';
+      readonly file: NachaFile;
+      readonly skipped: readonly SkippedBatch[];
+    }
   | { readonly kind: 'unreadable'; readonly problem: string };
 
 export class AchInbound {
@@ -124,7 +133,7 @@ export class AchInbound {
           apply: (client) => applyAck(client, bank, content.ack),
         };
       case 'nacha':
-        return this.preparedNacha(name, bytes, content.file);
+        return this.preparedNacha(name, bytes, content);
       case 'unreadable':
         return {
           segments: [unmatchedSegment(bytes)],
@@ -152,8 +161,14 @@ export class AchInbound {
     return known;
   }
 
-  private async preparedNacha(name: string, bytes: Uint8Array, file: NachaFile): Promise<Prepared> {
-    const { bank } = this.options;
+  private async preparedNacha(
+    name: string,
+    bytes: Uint8Array,
+    { file, skipped }: Extract<Content, { readonly kind: 'nacha' }>,
+  ): Promise<Prepared> {
+    const { bank, log } = this.options;
+    if (skipped.length > 0)
+      log.error({ file: name, skipped }, 'an inbound ACH file has batches that are not supported');
     const entries = file.batches.flatMap((batch) => batch.entries);
     const originals = entries.map(({ addenda }) =>
       addenda === null || addenda.kind === 'payment' ? null : addenda.originalTraceNumber,
@@ -176,6 +191,10 @@ export class AchInbound {
         corrections.push(await this.correction(addenda, entryAt(index)));
       else returns.push({ addenda, amountMinor, individualId, traceNumber });
     }
+    // Staff read them.
+    corrections.push(
+      ...skipped.map(() => ({ reference: unmatchedFile(name), type: 'unreadable' }) as const),
+    );
     return {
       segments: nachaCopy(bytes, entryAt),
       contacts: new Map([...known.values()].map((entry) => [paymentOf(entry), entry.contactId])),
@@ -257,8 +276,10 @@ export async function contentOf(bytes: Uint8Array): Promise<Content> {
       return file === null ? unreadable(nachaProblemText(problem)) : { kind, ack: file };
     }
     case 'nacha': {
-      const { file, problem } = await parseNachaFile(bytes);
-      return file === null ? unreadable(nachaProblemText(problem)) : { kind, file };
+      const parsed = await parseNachaFile(bytes, { skipsUnsupported: true });
+      return parsed.file === null
+        ? unreadable(nachaProblemText(parsed.problem))
+        : { kind, file: parsed.file, skipped: parsed.skipped };
     }
     case 'inquiry':
     case null:

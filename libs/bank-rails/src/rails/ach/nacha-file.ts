@@ -35,6 +35,24 @@ export interface NachaFileHeader {
 export const standardEntryClasses = ['PPD', 'CCD', 'WEB', 'COR'] as const;
 export type StandardEntryClass = (typeof standardEntryClasses)[number];
 
+/**
+ * Classes that are not supported, whose records have what control records count at the places of ours. Not ADV: its control
+ * records have another form.
+ */
+export const otherEntryClasses: readonly string[] = [
+  ...['ACK', 'ARC', 'ATX', 'BOC', 'CIE', 'CTX', 'DNE', 'ENR', 'IAT'],
+  ...['MTE', 'POP', 'POS', 'RCK', 'SHR', 'TEL', 'TRC', 'TRX', 'XCK'],
+];
+
+/** A batch of one of these classes. */
+export interface SkippedBatch {
+  readonly entryClass: string;
+  /** Of its header, from 1. */
+  readonly line: number;
+  /** How many it has. */
+  readonly entries: number;
+}
+
 /** What all entries of a batch have in common. */
 export interface BatchTerms {
   readonly standardEntryClass: StandardEntryClass;

@@ -29,14 +29,14 @@ describe('A NACHA file from the bank', () => {
     const { file } = await parseNachaFile(bytesOf(text));
     expect(file?.batches.length).toBeGreaterThan(0);
     for (const other of [text.replaceAll('\n', '\r\n'), text.replaceAll('\n', ''), text.trimEnd()])
-      expect(await parseNachaFile(bytesOf(other))).toEqual({ file, problem: null });
+      expect(await parseNachaFile(bytesOf(other))).toEqual({ file, skipped: [], problem: null });
   });
 
   it('is read without the nines that fill its last block', async () => {
     const text = await textOf(2);
     const { file } = await parseNachaFile(bytesOf(text));
     const short = text.replace(/(9{94}\n)+$/, '');
-    expect(await parseNachaFile(bytesOf(short))).toEqual({ file, problem: null });
+    expect(await parseNachaFile(bytesOf(short))).toEqual({ file, skipped: [], problem: null });
   });
 
   it('is refused with the line and the column of its first problem', async () => {
@@ -126,6 +126,65 @@ describe('A NACHA file from the bank', () => {
   });
 });
 
+describe('A batch of a class that is not supported', () => {
+  const isHeader = (line: string) => line.startsWith('5');
+  /** A file of several batches, and the text in which one of them is of another class. */
+  async function fileWith(entryClass: string) {
+    const files = [8, 9, 10].map((seed) => randomForwardFile(generator(seed), 5));
+    const batches = files.flatMap((file) => file.batches);
+    const written = await writeNachaFile({ header: testFileHeader, batches });
+    const text = Buffer.from(written).toString('latin1');
+    const lines = text.split('\n');
+    const line = 1 + lines.indexOf(lines.filter(isHeader)[1] ?? '');
+    const changed = withLine(text, line, (header) => over(header, 51, entryClass));
+    return { text, changed, batches, line };
+  }
+  const skipping = { skipsUnsupported: true };
+
+  it.each(['TEL', 'CTX', 'IAT'])('is skipped on request: %s', async (entryClass) => {
+    const { changed, batches, line } = await fileWith(entryClass);
+    const { file, skipped } = await parseNachaFile(bytesOf(changed), skipping);
+    expect(file?.batches).toEqual(batches.filter((_, index) => index !== 1));
+    expect(skipped).toEqual([{ entryClass, line, entries: batches[1]?.entries.length }]);
+    expect(await problemOf(changed)).toContain(`batches of class ${entryClass} are not supported`);
+  });
+
+  it('with addenda of its own form and number counts as its control record says', async () => {
+    const { changed, batches, line } = await fileWith('CTX');
+    const lines = changed.split('\n');
+    const control = lines.findIndex((text, index) => index > line && text.startsWith('8'));
+    const addenda = over('705'.padEnd(94), 84, '00010000001');
+    const counted = (text: string, column: number, digits: number) => {
+      const count = Number(text.slice(column - 1, column - 1 + digits)) + 2;
+      return over(text, column, String(count).padStart(digits, '0'));
+    };
+    lines[control] = counted(lines[control] ?? '', 5, 6);
+    const end = lines.findIndex((text) => text.startsWith('9'));
+    lines[end] = counted(lines[end] ?? '', 14, 8);
+    lines.splice(control, 0, addenda, addenda);
+    const blocks = Math.ceil((end + 3) / 10);
+    const whole = lines.slice(0, end + 3);
+    whole[end + 2] = over(whole[end + 2] ?? '', 8, String(blocks).padStart(6, '0'));
+    const { file, problem } = await parseNachaFile(bytesOf(whole.join('\n')), skipping);
+    expect(problem).toBeNull();
+    expect(file?.batches).toHaveLength(batches.length - 1);
+  });
+
+  it('does not hide that the file was altered or torn', async () => {
+    const { text, changed, line } = await fileWith('TEL');
+    const problems = async (other: string) => {
+      const { problem } = await parseNachaFile(bytesOf(other), skipping);
+      return problem === null ? null : nachaProblemText(problem);
+    };
+    const amount = withLine(changed, line + 1, (entry) => over(entry, 30, '0000000001'));
+    expect(await problems(amount)).toMatch(/the total (debit|credit) is/);
+    const torn = changed.split('\n').slice(0, line + 1);
+    expect(await problems(torn.join('\n'))).toContain('the file control is missing');
+    const unknown = withLine(text, line, (header) => over(header, 51, 'PPX'));
+    expect(await problems(unknown)).toContain('batches of class PPX are not supported');
+  });
+});
+
 describe('A file of many entries', () => {
   it('lets others run while it is written and while it is read', async () => {
     const [batch] = randomForwardFile(generator(8), 1).batches;
@@ -180,6 +239,7 @@ describe('A file with altered bytes', () => {
         // What was read can be written, and reads the same again.
         expect(await parseNachaFile(await writeNachaFile(read))).toEqual({
           file: read,
+          skipped: [],
           problem: null,
         });
       }

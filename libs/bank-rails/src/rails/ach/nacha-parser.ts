@@ -4,36 +4,43 @@
  * and the column at which that was noticed.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { NachaBatch, NachaFile } from './nacha-file.js';
+import type { NachaBatch, NachaFile, SkippedBatch } from './nacha-file.js';
 import { linesOf, type NachaProblem, NachaRefusal } from './nacha-lines.js';
 import { type OpenBatch, Reading } from './nacha-reading.js';
 import { blockingFactor, fillRecord } from './nacha-records.js';
+import { otherClassOf, SkippedReading } from './nacha-skipped.js';
 import { noTotals, plus } from './nacha-totals.js';
 
 /** After so many records the parser lets others run. */
 const recordsPerTurn = 2_000;
 
-export interface ParseLimits {
+export interface ParseOptions {
   /** Memory grows with it: about 600 bytes an entry. */
-  readonly bytesMax: number;
+  readonly bytesMax?: number;
+  /** Batches of a class that is not supported are counted and left out. Otherwise they refuse the file. */
+  readonly skipsUnsupported?: boolean;
 }
 
 /** 356,000 records. */
-const defaultParseLimits: ParseLimits = { bytesMax: 32 * 1024 * 1024 };
+const bytesDefaultMax = 32 * 1024 * 1024;
 
 export type ParsedNacha =
-  | { readonly file: NachaFile; readonly problem: null }
-  | { readonly file: null; readonly problem: NachaProblem };
+  | {
+      readonly file: NachaFile;
+      readonly skipped: readonly SkippedBatch[];
+      readonly problem: null;
+    }
+  | { readonly file: null; readonly skipped: readonly []; readonly problem: NachaProblem };
 
 /** Never rejects because of the bytes: a file that cannot be read gives its first problem. */
 export async function parseNachaFile(
   bytes: Uint8Array,
-  limits: ParseLimits = defaultParseLimits,
+  options: ParseOptions = {},
 ): Promise<ParsedNacha> {
   try {
-    return { file: await readFile(bytes, limits), problem: null };
+    return { ...(await readFile(bytes, options)), problem: null };
   } catch (error) {
-    if (error instanceof NachaRefusal) return { file: null, problem: error.problem };
+    if (error instanceof NachaRefusal) return { file: null, skipped: [], problem: error.problem };
     throw error;
   }
 }
@@ -43,11 +50,16 @@ export function nachaProblemText({ line, column, message }: NachaProblem): strin
   return `Line ${String(line)}, column ${String(column)}: ${message}.`;
 }
 
-async function readFile(bytes: Uint8Array, limits: ParseLimits): Promise<NachaFile> {
+async function readFile(
+  bytes: Uint8Array,
+  { bytesMax = bytesDefaultMax, skipsUnsupported = false }: ParseOptions,
+): Promise<{ readonly file: NachaFile; readonly skipped: readonly SkippedBatch[] }> {
   const reading: Reading = new Reading();
-  if (bytes.byteLength > limits.bytesMax)
-    reading.refuse(1, `the file has more than ${String(limits.bytesMax)} bytes`, 1);
+  if (bytes.byteLength > bytesMax)
+    reading.refuse(1, `the file has more than ${String(bytesMax)} bytes`, 1);
   const batches: NachaBatch[] = [];
+  const skipped: SkippedBatch[] = [];
+  let skipping: SkippedReading | null = null;
   let header: NachaFile['header'] | null = null;
   let open: OpenBatch | null = null;
   let totals = noTotals;
@@ -63,8 +75,18 @@ async function readFile(bytes: Uint8Array, limits: ParseLimits): Promise<NachaFi
         reading.refuse(1, 'the last block is full');
     } else if (header === null) {
       header = reading.fileHeader();
-    } else if (type === '5' && open === null) {
-      open = reading.batchHeader();
+    } else if (skipping !== null && type === '6') {
+      skipping.entry();
+    } else if (skipping !== null && type === '7') {
+      skipping.addenda();
+    } else if (skipping !== null && type === '8') {
+      skipped.push(skipping.control());
+      totals = plus(totals, skipping.totals);
+      skipping = null;
+    } else if (type === '5' && open === null && skipping === null) {
+      const otherClass = skipsUnsupported ? otherClassOf(record) : null;
+      if (otherClass === null) open = reading.batchHeader();
+      else skipping = new SkippedReading(reading, otherClass);
     } else if (type === '6' && open !== null) {
       reading.entry(open);
     } else if (type === '7' && open !== null) {
@@ -74,8 +96,8 @@ async function readFile(bytes: Uint8Array, limits: ParseLimits): Promise<NachaFi
       batches.push(closed);
       totals = plus(totals, open.totals);
       open = null;
-    } else if (type === '9' && open === null) {
-      reading.fileControl(batches.length, totals);
+    } else if (type === '9' && open === null && skipping === null) {
+      reading.fileControl(batches.length + skipped.length, totals);
       controlLine = reading.line;
     } else {
       reading.refuse(1, `a record of type ${type} may not stand here`);
@@ -85,5 +107,5 @@ async function readFile(bytes: Uint8Array, limits: ParseLimits): Promise<NachaFi
     reading.pastEnd();
     reading.refuse(1, header === null ? 'the file is empty' : 'the file control is missing');
   }
-  return { header, batches };
+  return { file: { header, batches }, skipped };
 }

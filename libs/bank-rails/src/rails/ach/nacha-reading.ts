@@ -37,7 +37,7 @@ export interface OpenBatch {
 
 export class Reading {
   line = 0;
-  private record = '';
+  record = '';
 
   next(record: string): void {
     this.line += 1;
@@ -282,7 +282,7 @@ export class Reading {
     };
   }
 
-  private read<Name extends string>(layout: records.Layout<Name>): records.Values<Name> {
+  read<Name extends string>(layout: records.Layout<Name>): records.Values<Name> {
     const found = records.readRecord(layout, this.record);
     if (records.isRecordProblem(found)) this.refuse(found.column, found.message);
     return found;
@@ -300,7 +300,7 @@ export class Reading {
   }
 
   /** The record must say what was read or computed before. Numbers are compared as numbers. */
-  private compare<Name extends string>(
+  compare<Name extends string>(
     layout: records.Layout<Name>,
     values: records.Values<NoInfer<Name>>,
     expected: Partial<Record<NoInfer<Name>, string | number>>,
@@ -357,7 +357,7 @@ function layoutOf(addenda: NachaAddenda | null): records.Layout {
   }
 }
 
-function sumsOf(totals: NachaTotals) {
+export function sumsOf(totals: NachaTotals) {
   return {
     entryHash: totals.entryHash,
     totalDebit: totals.debitMinor,

@@ -102,7 +102,11 @@ describe('Any set of entries', () => {
     async (seed) => {
       const random = generator(seed);
       const file = randomForwardFile(random, 1 + random(60));
-      expect(await parseNachaFile(await writeNachaFile(file))).toEqual({ file, problem: null });
+      expect(await parseNachaFile(await writeNachaFile(file))).toEqual({
+        file,
+        skipped: [],
+        problem: null,
+      });
     },
   );
 
@@ -111,7 +115,11 @@ describe('Any set of entries', () => {
     async (seed) => {
       const random = generator(seed);
       const file = randomReturnFile(random, 1 + random(60));
-      expect(await parseNachaFile(await writeNachaFile(file))).toEqual({ file, problem: null });
+      expect(await parseNachaFile(await writeNachaFile(file))).toEqual({
+        file,
+        skipped: [],
+        problem: null,
+      });
     },
   );
 });
