@@ -81,8 +81,9 @@ export class PendingBatches {
     return this.waits.add(wait);
   }
 
-  async take(taken: Taken): Promise<void> {
-    await this.takes.add(taken);
+  /** @returns see PendingTransfers.taken */
+  take(taken: Taken): Promise<boolean> {
+    return this.takes.add(taken);
   }
 
   async end(paymentId: string): Promise<void> {
@@ -138,8 +139,8 @@ export class PendingBatches {
     return waits.map(({ paymentId }) => failures.get(paymentId) ?? 0);
   }
 
-  private async writeTaken(taken: readonly Taken[]): Promise<true[]> {
-    await this.pool.query({
+  private async writeTaken(taken: readonly Taken[]): Promise<boolean[]> {
+    const { rows } = await this.pool.query<{ payment_id: string; isOpen: boolean }>({
       name: 'rail-pending-taken',
       text: takenSql,
       values: [
@@ -148,7 +149,8 @@ export class PendingBatches {
         taken.map(({ askInMs }) => askInMs),
       ],
     });
-    return taken.map(() => true);
+    const open = new Map(rows.map((row) => [row.payment_id, row.isOpen]));
+    return taken.map(({ paymentId }) => open.get(paymentId) ?? false);
   }
 
   private async writeEnds(paymentIds: readonly string[]): Promise<true[]> {

@@ -137,7 +137,7 @@ export const sealSql = `
       ELSE p.overdue_at END
   RETURNING last_submission_at AS last, least(now(), $4) AS now, greatest(now(), $4) AS latest`;
 
-/** In the same order as the notes. */
+/** In the same order as the notes. Says of each payment whether no other executor may have ended it meanwhile. */
 export const takenSql = `
   UPDATE rail_pending p SET stage = 'submitted', attempts = 0,
          overdue_at = CASE WHEN ${ofPayment('$2')} IS NOT NULL
@@ -146,7 +146,8 @@ export const takenSql = `
    WHERE p.payment_id = ANY (ARRAY(
      SELECT payment_id FROM rail_pending
       WHERE payment_id = ANY (${givenPayments}) AND stage IN ('queued', 'claimed')
-      ORDER BY payment_id FOR UPDATE))`;
+      ORDER BY payment_id FOR UPDATE))
+  RETURNING p.payment_id, p.sealed_at IS NULL AS "isOpen"`;
 
 /** While a failover is this young, what is known of a payment may be of the database that was lost. */
 const failoverMs = 60_000;

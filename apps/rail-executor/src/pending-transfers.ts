@@ -118,10 +118,12 @@ export class PendingTransfers {
   /**
    * The bank has taken it.
    * @param overdueInMs null without a confirmation to expect: there is no deadline to miss
+   * @returns false when another executor may have failed the payment meanwhile: its row is sealed, further on, or gone
    */
-  async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<void> {
-    await this.batches.take({ paymentId, overdueInMs, askInMs });
+  async taken(paymentId: string, overdueInMs: number | null, askInMs: number): Promise<boolean> {
+    const isUnderWay = await this.batches.take({ paymentId, overdueInMs, askInMs });
     this.changed({ mayBeDueSooner: false, isNews: true });
+    return isUnderWay;
   }
 
   /** The bank has taken it and names no time for it: there is no deadline to miss any more. */

@@ -1,4 +1,5 @@
 import { type BankConnection, BankRefused, BankUnavailable } from '@pis/bank-rails';
+import { reporting } from './testing/reporting.js';
 import { openWorld, type QueuedMessage, type World } from './testing/world.js';
 import type { RailExecutor } from './rail-executor.js';
 
@@ -113,6 +114,71 @@ describe('when the bank refuses', () => {
     const { railReference: reference } = await world.payment(message.paymentId);
     expect(rows).toEqual([{ reference, reason: 'confirmed, but the payment is FAILED' }]);
     expect(await world.pending(message.paymentId)).toBeNull();
+  });
+
+  describe('and then holds a voided transfer, staff see it among the notifications of the bank', () => {
+    const pendingAnswer = { outcome: 'pending', confirmationExpected: true } as const;
+    const voided = { outcome: 'voided' } as const;
+
+    async function expectHeld(paymentId: string): Promise<void> {
+      await world.executor().feedRound();
+      expect(await world.history(paymentId)).toEqual(['Queued', 'Processing', 'Failed']);
+      const { rows } = await world.pool.query('SELECT reference, reason FROM rail_notifications');
+      const { railReference: reference } = await world.payment(paymentId);
+      expect(rows).toEqual([{ reference, reason: 'held, but the payment is FAILED' }]);
+      expect(await world.pending(paymentId)).toBeNull();
+    }
+
+    it('where the payment failed before its answer', async () => {
+      const message = await world.queue('4321');
+      const bank = { ...world.bank, submit: refused, void: () => Promise.resolve(voided) };
+      const first = world.executor({ bank });
+      const submit = async () => {
+        await handle(first, message);
+        return pendingAnswer;
+      };
+      await handle(world.executor({ bank: { ...world.bank, submit } }), message);
+      await expectHeld(message.paymentId);
+    });
+
+    it('unless an inquiry shows that it has rejected it since', async () => {
+      const message = await world.queue('4321');
+      const rejection = { failureCode: 'INTERNAL_ERROR', field: null, railCode: null } as const;
+      const error = {
+        outcome: 'error',
+        rejection: { ...rejection, message: 'no', reason: 'no' },
+      } as const;
+      const inquire = () => Promise.resolve(error);
+      const submit: BankConnection['submit'] = async ({ reference }) => {
+        const bank = reporting(world.bank, [{ type: 'rejected', reference }]);
+        await world.executor({ bank }).feedRound();
+        return pendingAnswer;
+      };
+      await handle(world.executor({ bank: { ...world.bank, submit, inquire } }), message);
+      expect(await world.payment(message.paymentId)).toMatchObject({ status: 'FAILED' });
+      expect(await world.count('rail_notifications')).toBe(0);
+    });
+
+    it('where its answer comes while it is voided', async () => {
+      const message = await world.queue('4321');
+      const submitted = Promise.withResolvers<undefined>();
+      const answered = Promise.withResolvers<undefined>();
+      const submit = async () => {
+        submitted.resolve(undefined);
+        await answered.promise;
+        return pendingAnswer;
+      };
+      const handled = handle(world.executor({ bank: { ...world.bank, submit } }), message);
+      await submitted.promise;
+      const whileVoided = async () => {
+        answered.resolve(undefined);
+        await handled;
+        return voided;
+      };
+      const bank = { ...world.bank, submit: refused, void: whileVoided };
+      await handle(world.executor({ bank }), message);
+      await expectHeld(message.paymentId);
+    });
   });
 
   it('its feed, health reports it', async () => {

@@ -73,12 +73,12 @@ export class TransferOutcome {
         return this.complete(claimed, cause);
       case 'error':
         return this.fail(claimed, cause, result.rejection);
-      case 'pending':
-        return this.options.pending.taken(
-          paymentId,
-          result.confirmationExpected ? this.overdueInMs(claimed.state) : null,
-          inquiryBackoff.maxMs,
-        );
+      case 'pending': {
+        const overdueInMs = result.confirmationExpected ? this.overdueInMs(claimed.state) : null;
+        const { pending, payments } = this.options;
+        if (await pending.taken(paymentId, overdueInMs, inquiryBackoff.maxMs)) return;
+        return this.showIfHeld(await payments.load(paymentId));
+      }
       default:
         return unreachable(result);
     }
@@ -170,7 +170,8 @@ export class TransferOutcome {
       const answer = await this.voided(claimed, transfer.reference);
       const isVoided =
         answer.outcome === 'voided' && (await this.isReliable(claimed, answer, sealed));
-      if (isVoided && this.proves('voided', claimed, sealed)) return this.fail(claimed, cause);
+      if (isVoided && this.proves('voided', claimed, sealed))
+        return this.failUnsent(claimed, cause);
     }
     const answer = await this.inquired(claimed, transfer.reference);
     switch (answer.outcome) {
@@ -183,13 +184,14 @@ export class TransferOutcome {
           return pending.again(paymentId, inquiryBackoff);
         return this.fail(claimed, cause, answer.rejection);
       case 'received':
-        return pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
+        await pending.taken(paymentId, this.overdueInMs(claimed.state), inquiryBackoff.maxMs);
+        return;
       case 'unknown':
         if (
           (await this.isReliable(claimed, answer, sealed)) &&
           this.proves('unknown', claimed, sealed)
         )
-          return this.fail(claimed, cause);
+          return this.failUnsent(claimed, cause);
         return pending.again(paymentId, this.untilRuledOut(claimed, sealed));
       default:
         return unreachable(answer);
@@ -316,30 +318,63 @@ export class TransferOutcome {
     const { payments, pending } = this.options;
     const { paymentId } = current.state;
     const { state } = await payments.apply(paymentId, cause, whereAllowed(completion), current);
-    if (state.status === 'FAILED') await this.showBrokenWord(state);
+    if (state.status === 'FAILED') await this.showBrokenWord(state, 'confirmed');
     pending.completed(paymentId);
   }
 
-  /** The payment was ended with proof, and the bank has accepted it nevertheless. Its client may have paid again. */
-  private async showBrokenWord(state: Payment): Promise<void> {
+  /** The payment was ended with proof, and the bank has it nevertheless. Its client may have paid again. */
+  private async showBrokenWord(state: Payment, type: 'confirmed' | 'held'): Promise<void> {
     const { banks, keepNotification, logger } = this.options;
     const { paymentId } = state;
     const { reference } = transferOf(state, banks);
-    logger.error({ paymentId, reference }, 'the bank accepted a payment that is FAILED');
-    await keepNotification(banks.nameOf(state), acceptanceOf(reference));
+    const verb = type === 'held' ? 'holds' : 'accepted';
+    logger.error({ paymentId, reference }, `the bank ${verb} a payment that is ${state.status}`);
+    await keepNotification(banks.nameOf(state), answerOf(reference, type));
+  }
+
+  /**
+   * The bank has answered a submission that it holds the payment. It may have rejected, or voided, it since: then an inquiry
+   * says so. An inquiry that fails leaves it to staff.
+   */
+  private async showIfHeld(current: LoadedTransfer): Promise<void> {
+    const { state } = current;
+    const isNeverSent = state.status === 'FAILED_IN_FLIGHT' && state.lateRejection !== null;
+    if (state.status !== 'FAILED' && !isNeverSent) return;
+    const { reference } = transferOf(state, this.options.banks);
+    const answer = await this.inquired(current, reference).catch(() => ({ outcome: 'received' }));
+    if (answer.outcome !== 'error') await this.showBrokenWord(state, 'held');
+  }
+
+  /** Without the bank's word. A submission that was on its way may have been answered meanwhile, when the payment had no end yet. */
+  private async failUnsent(claimed: LoadedTransfer, cause: Cause): Promise<void> {
+    const failed = await this.recordFailure(claimed, cause, null);
+    const row = await this.options.pending.find(failed.state.paymentId);
+    if (row?.stage === 'submitted') await this.showIfHeld(failed);
+    await this.endFailed(failed);
   }
 
   /** The row is deleted only when the payment has ended. It stays if the payment is FAILED_IN_FLIGHT by now. */
   private async fail(
     current: LoadedTransfer,
     cause: Cause,
-    rejection: RailRejection | null = null,
+    rejection: RailRejection,
   ): Promise<void> {
-    const { payments, pending } = this.options;
+    await this.endFailed(await this.recordFailure(current, cause, rejection));
+  }
+
+  private async recordFailure(
+    current: LoadedTransfer,
+    cause: Cause,
+    rejection: RailRejection | null,
+  ): Promise<LoadedTransfer> {
+    const { payments } = this.options;
     const { paymentId } = current.state;
     const failure = () => (rejection === null ? internalError() : failureBy(rejection));
-    const { state } = await payments.apply(paymentId, cause, whereAllowed(failure), current);
-    if (state.status !== 'FAILED_IN_FLIGHT') await pending.done(paymentId);
+    return payments.apply(paymentId, cause, whereAllowed(failure), current);
+  }
+
+  private async endFailed({ state: { paymentId, status } }: LoadedTransfer): Promise<void> {
+    if (status !== 'FAILED_IN_FLIGHT') await this.options.pending.done(paymentId);
   }
 
   /**
@@ -369,9 +404,10 @@ export class TransferOutcome {
 }
 
 /** As a notification. No feed has such a sequence. */
-function acceptanceOf(reference: string): BankNotification {
+function answerOf(reference: string, type: 'confirmed' | 'held'): BankNotification {
+  const answer = type === 'held' ? 'held' : 'accepted';
   return {
-    ...{ sequence: `answer accepted ${reference}`, reference, type: 'confirmed' },
+    ...{ sequence: `answer ${answer} ${reference}`, reference, type },
     ...{ returnReasonCode: null, returnReference: null, returnedAmount: null },
     ...{ rejection: null, sentAmountMinor: null, correction: null },
     at: new Date().toISOString(),
