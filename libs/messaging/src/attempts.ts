@@ -2,6 +2,7 @@
 import { isTransient } from '@pis/postgres';
 import { NonRetryable } from './errors.js';
 import type { DeferredBacklog } from './deferred-messages.js';
+import type { LostMessages } from './kafka-losses.js';
 import type { Delivery } from './message.js';
 
 /** Hooks for metrics and logs. */
@@ -13,6 +14,8 @@ export interface ConsumerObserver {
   parked?(delivery: Delivery, error: unknown): void;
   /** A message went to the retry table: it keeps failing while others succeed. */
   deferred?(delivery: Delivery, error: unknown): void;
+  /** Kafka has deleted messages before they were read. */
+  lost?(lost: LostMessages): void;
   /** By the clock: how far the group is behind, as far as this process knows. */
   progress?(progress: ConsumerProgress): void;
   /** An operation failed and will be retried: the operation, and the cause. */

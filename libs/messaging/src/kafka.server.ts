@@ -17,6 +17,7 @@ import {
 import { parkInKafka } from './kafka-dead-letters.js';
 import { KafkaEnds } from './kafka-ends.js';
 import { errorTypes } from './kafka-failure.js';
+import { KafkaLosses } from './kafka-losses.js';
 import { KafkaReadCheck } from './kafka-read-check.js';
 import { kafkaPublisher } from './kafka.publisher.js';
 import type { Partition } from './partition.js';
@@ -50,6 +51,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   readonly #commits: CommitSchedule;
   readonly #deadLetters: ReturnType<typeof kafkaPublisher>;
   readonly #ends: KafkaEnds;
+  readonly #losses: KafkaLosses;
   readonly #readCheck: KafkaReadCheck;
   readonly #ending = new AbortController();
   readonly #partitions = new Map<string, Held>();
@@ -59,6 +61,8 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   #draining = false;
   #loop: Promise<void> = Promise.resolve();
   #checking: Promise<void> = Promise.resolve();
+  /** The look for lost messages that is under way. */
+  #comparing: Promise<void> = Promise.resolve();
   #connected = false;
   #error: string | null = 'not started';
   #lastSignMs = performance.now();
@@ -68,6 +72,12 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     this.#options = options;
     this.#deadLetters = kafkaPublisher(options.kafka, options);
     this.#ends = new KafkaEnds(options.kafka);
+    this.#losses = new KafkaLosses({
+      kafka: options.kafka,
+      group: options.prefix + options.group,
+      onLost: ({ topic, ...lost }) =>
+        this.observe.lost?.({ topic: topic.slice(options.prefix.length), ...lost }),
+    });
     this.#readCheck = new KafkaReadCheck({
       kafka: options.kafka,
       group: options.prefix + options.group,
@@ -120,6 +130,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       atMost(lastCommitMs, committed),
       atMost(kafkaLimits.disconnectMs, this.#deadLetters.close()),
       atMost(kafkaLimits.disconnectMs, this.#ends.close()),
+      atMost(kafkaLimits.disconnectMs, this.#losses.close()),
       atMost(kafkaLimits.disconnectMs, this.#endReadCheck()),
     ]);
   }
@@ -160,7 +171,14 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     const member = await this.#open(session.signal);
     const ended = aborted(this.#ending.signal);
     try {
-      const started = member.start().then(() => ended);
+      const { prefix } = this.#options;
+      const topics = this.topics.map((topic) => prefix + topic);
+      const started = atMost(
+        comparingMaxMs,
+        this.#compare(() => this.#losses.check(topics)),
+      )
+        .then(() => (session.signal.aborted ? undefined : member.start()))
+        .then(() => ended);
       this.#checking = this.#readCheck.run(session.signal);
       const unread = this.#checking.then(() => ended);
       const silent = this.#silence(session.signal);
@@ -237,6 +255,7 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
       held.work.abandon();
       this.#partitions.delete(name);
     }
+    void this.#compare(() => this.#losses.check(Object.keys(assignment)));
     this.#memberId = memberId;
     this.#assignment = assignment;
     this.#connected = true;
@@ -248,6 +267,11 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     const ours = this.#assignment[topic]?.includes(partition) ?? false;
     if (this.#draining || !ours) return null;
     const held = this.#hold(topic, partition, highWatermark);
+    const [first] = messages;
+    if (held.next !== null && first !== undefined && first.offset > held.next) {
+      const expected = held.next;
+      void this.#compare(() => this.#losses.gap({ topic, partition }, expected));
+    }
     for (const message of messages) {
       if (held.next !== null && message.offset < held.next) continue;
       held.next = message.offset + 1n;
@@ -255,6 +279,12 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
     }
     if (held.next === null || held.next < next) held.next = next;
     return { room: held.work.full ? held.work.room() : null };
+  }
+
+  /** Looks for lost messages. Never rejects: what keeps it from looking keeps the member from reading, which is reported. */
+  #compare(look: () => Promise<void>): Promise<void> {
+    this.#comparing = look().catch(() => undefined);
+    return this.#comparing;
   }
 
   #assigned() {
@@ -301,6 +331,8 @@ export class KafkaConsumerStrategy extends ConsumerStrategy {
   }
 
   async #commit(): Promise<void> {
+    // A commit would hide what was lost before it.
+    await atMost(comparingMaxMs, this.#comparing);
     const member = this.#member;
     const due = [...this.#partitions.values()].flatMap((held) => {
       const offset = held.work.position;
@@ -372,6 +404,8 @@ const unreadMs = 30_000;
 const rebalanceTimeoutMs = 30_000;
 // With the drain and the relay's own, within the ten seconds of a shutdown.
 const lastCommitMs = 2_000;
+/** How long joining and commits wait for the look. Below the time that a rebalance waits for the last commit. */
+const comparingMaxMs = 1_000;
 /** A member waits for its joining, its leaving and its connections. */
 const stopMs = 3 * kafkaLimits.disconnectMs;
 const restartInitialMs = 200;

@@ -15,7 +15,7 @@ export function consumerObservers(
 ): (group: string) => Required<ConsumerObserver> {
   const metrics = consumerMetrics(registry);
   return (group) => {
-    const { handled, parked, deferred } = metrics;
+    const { handled, parked, deferred, lost } = metrics;
     const failures = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
     const problems = new LineLimit(linesAtOnce, lineEveryMs, nowMs);
     metrics.show(group, {
@@ -48,6 +48,13 @@ export function consumerObservers(
         logger.error(
           { err, group, topic, key, offset, attempt },
           'message parked as a dead letter',
+        );
+      },
+      lost: ({ topic, count, ...place }) => {
+        lost.inc({ group, topic }, count);
+        logger.error(
+          { group, topic, count, ...place },
+          'messages were deleted before they were read: publish them again with pis relay replay',
         );
       },
       progress: (progress) => metrics.show(group, progress),
@@ -95,6 +102,10 @@ function consumerMetrics(registry: Registry) {
     }),
     parked: counter('pis_consumer_dead_letters_total', 'Messages given up on and parked'),
     deferred: counter('pis_consumer_deferred_total', 'Messages that went to the retry table'),
+    lost: counter(
+      'pis_consumer_lost_messages_total',
+      'Messages that Kafka has deleted before the group has read them',
+    ),
     /** A retry table that cannot be read shows NaN. */
     show(group: string, progress: Parameters<NonNullable<ConsumerObserver['progress']>>[0]) {
       connected.set({ group }, progress.connected ? 1 : 0);
