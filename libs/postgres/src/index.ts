@@ -10,6 +10,7 @@ export * from './listener.js';
 export * from './migrate.js';
 export * from './ordered-uuid.js';
 export * from './own-connection.js';
+export * from './patient-read.js';
 export * from './pool.js';
 export * from './singleton.js';
 export * from './transaction.js';

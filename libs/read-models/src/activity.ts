@@ -2,7 +2,7 @@
 import type { Position } from '@pis/event-store';
 import type pg from 'pg';
 import { type HeldSources, type HeldStream, heldStreams, mayConcern } from './held-streams.js';
-import { orUnavailable } from './or-unavailable.js';
+import { orUnavailable, patientReadOrUnavailable } from './or-unavailable.js';
 
 export interface ActivityOwner {
   readonly organizationId: string;
@@ -41,6 +41,9 @@ export interface StillPayment {
   readonly at: Date;
 }
 
+/** Of the first page: all payments are found and sorted before it. */
+const sortMaxMs = 3_600_000;
+
 interface BalanceRow {
   readonly is_inbound: boolean;
   readonly open: string;
@@ -55,8 +58,8 @@ export async function activityBalance(
   { to, through, endsRejected }: ActivityCutoff,
 ): Promise<ActivityBalance> {
   const values = [organizationId, originatorId, to, through];
-  const { rows } = await orUnavailable(() =>
-    pool.query<BalanceRow>(
+  const { rows } = await patientReadOrUnavailable(pool, (db) =>
+    db.query<BalanceRow>(
       `SELECT is_inbound, sum(change) AS open, sum(change * amount_minor) AS amount,
           sum(charged_minor) AS charged
         FROM (SELECT is_inbound, amount_minor, charged_minor,
@@ -68,8 +71,8 @@ export async function activityBalance(
       [...values, endsRejected],
     ),
   );
-  const { rows: collections } = await orUnavailable(() =>
-    pool.query<{ collected: string | null }>(
+  const { rows: collections } = await patientReadOrUnavailable(pool, (db) =>
+    db.query<{ collected: string | null }>(
       `SELECT sum(CASE kind WHEN 'collection' THEN amount_minor ELSE -amount_minor END) AS collected
         FROM movements
         WHERE organization_id = $1 AND originator_id = $2 AND at < $3 AND position <= $4
@@ -114,7 +117,7 @@ export async function* stillPayments(
   const client = await orUnavailable(() => pool.connect());
   let isDone = false;
   try {
-    await client.query('BEGIN READ ONLY');
+    await client.query('BEGIN READ ONLY; SET LOCAL statement_timeout = 0');
     await client.query(
       `DECLARE still NO SCROLL CURSOR FOR
         SELECT payment_id AS "paymentId", max(at) AS at FROM payment_activity a
@@ -130,8 +133,9 @@ export async function* stillPayments(
         after !== null && !after.endsRejected,
       ],
     );
+    const fetch = { text: `FETCH ${pageMax} FROM still`, query_timeout: sortMaxMs };
     for (;;) {
-      const { rows } = await client.query<StillPayment>(`FETCH ${pageMax} FROM still`);
+      const { rows } = await client.query<StillPayment>(fetch);
       if (rows.length > 0) yield rows;
       if (rows.length < pageMax) break;
     }

@@ -10,7 +10,7 @@ import { type Anchor, anchorAt, type EventStore, hasAnchor, type Position } from
 import { pause } from '@pis/postgres';
 import type pg from 'pg';
 import { type HeldOwner, heldStreams, heldText } from './held-streams.js';
-import { orUnavailable } from './or-unavailable.js';
+import { orUnavailable, patientReadOrUnavailable } from './or-unavailable.js';
 import type { ProjectionName } from './projected-streams.js';
 import { aheadOfLog, hasReached } from './projection-reach.js';
 
@@ -228,8 +228,8 @@ export async function feeSums(
   cutoff: FeeCutoff,
   before: FeeCutoff | null,
 ): Promise<FeeSums> {
-  const { rows } = await orUnavailable(() =>
-    pool.query<Record<keyof FeeSums | 'unknown', string>>({
+  const { rows } = await patientReadOrUnavailable(pool, (db) =>
+    db.query<Record<keyof FeeSums | 'unknown', string>>({
       name: 'fees.sums',
       text: `SELECT
           coalesce(sum(discount) FILTER (WHERE kind = 'transfer'), 0) AS "discountFeeMinor",

@@ -5,7 +5,7 @@
 import type { PaymentRail } from '@pis/domain';
 import type { Position } from '@pis/event-store';
 import type pg from 'pg';
-import { orUnavailable } from './or-unavailable.js';
+import { orUnavailable, patientReadOrUnavailable } from './or-unavailable.js';
 
 /** `later_return`: more of a payment that was returned before. */
 export type MovementKind =
@@ -123,8 +123,8 @@ async function readPage(
   const isFurther = after !== undefined && (from === undefined || after.at >= from);
   const start = isFurther ? after : { at: from ?? null, movementId: lowestId };
   const ofOriginator = originatorId === undefined ? '' : 'AND originator_id = $9';
-  const { rows } = await orUnavailable(() =>
-    pool.query<Row>({
+  const read = (db: Pick<pg.Pool, 'query'>) =>
+    db.query<Row>({
       name: originatorId === undefined ? 'movements.page' : 'movements.pageOfOriginator',
       text: `SELECT ${columns} FROM movements
         WHERE organization_id = $1 ${ofOriginator}
@@ -144,8 +144,11 @@ async function readPage(
         unless?.through ?? null,
         ...(originatorId === undefined ? [] : [originatorId]),
       ],
-    }),
-  );
+    });
+  // What was read before is passed over, however much it is.
+  const { rows } = await (unless === undefined
+    ? orUnavailable(() => read(pool))
+    : patientReadOrUnavailable(pool, read));
   return rows.map(movementOf);
 }
 
