@@ -111,7 +111,7 @@ it('audit verify says that a whole log holds, also against a kept checkpoint', a
   const file = noteOf(3, report.rootHash);
   const again = await audited('--checkpoint', file);
   expect(again).toMatchObject({ code: 0, stderr: '' });
-  expect(again.stdout).toContain('1 checkpoints compared\neverything holds\n');
+  expect(again.stdout).toContain('1 checkpoint compared\neverything holds\n');
 });
 
 it('audit verify names what was altered, with exit code 1', async () => {
@@ -146,7 +146,7 @@ it('audit verify names the row and the column of a read model that is not what t
   const differs = 'it is not what the log says';
   expect(lines).toMatchObject({ code: 1, stderr: '' });
   expect(lines.stdout.split('\n')[0]).toBe(`payments row ${ids.payment} column status: ${differs}`);
-  expect(lines.stdout).toMatch(/^1 rows of \d+ read models compared with the log$/m);
+  expect(lines.stdout).toMatch(/^1 row of \d+ read models compared with the log$/m);
   expect(lines.stdout).toContain('names and accounts were not compared: there is no master key\n');
   expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({

@@ -11,8 +11,10 @@ import { type Look, looks, type WatchedPage } from './support/watched-page.js';
 
 const limitMs = 240_000;
 const statusLimitMs = 60_000;
-/** Returned with R07; stays PROCESSING. */
-const accounts = { returned: '000123450107', processing: '000123450502' } as const;
+/** Returned with R07; stays PROCESSING; rejected by the bank. */
+const accounts = {
+  ...{ returned: '000123450107', processing: '000123450502', failed: '000123450201' },
+} as const;
 
 describeInBrowser('The page of a payment', () => {
   let receiver: HttpsReceiver;
@@ -114,6 +116,20 @@ describeInBrowser('The page of a payment', () => {
   );
 
   it(
+    'expects no settlement of a payment that failed',
+    async () => {
+      const id = await created(accounts.failed);
+      await status(id, 'FAILED');
+      await open(id, 'viewer');
+      await page.getByText('Chosen rail').waitFor();
+      expect(await page.getByText('Expected settlement').count()).toBe(0);
+      expect(await page.getByText('Cutoff at the bank').count()).toBe(0);
+      watched.expectQuiet();
+    },
+    limitMs,
+  );
+
+  it(
     'lets an operator say in the sandbox what the bank does next',
     async () => {
       const id = await created(accounts.processing);
@@ -122,6 +138,7 @@ describeInBrowser('The page of a payment', () => {
       for (const name of ['Complete', 'Fail'])
         await page.getByRole('button', { name, exact: true }).waitFor();
       expect(await page.getByRole('button', { name: 'Confirm late' }).count()).toBe(0);
+      await page.getByText('Expected settlement').waitFor();
       await watched.expectSound();
       await click('Time out');
       await page.getByText('The outcome is not known yet').waitFor();

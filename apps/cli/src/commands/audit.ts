@@ -207,12 +207,14 @@ function lineOf(finding: AnyFinding): string {
 
 function summaryOf(report: WholeReport): readonly string[] {
   const { ok, eventsRead, eventsPerSecond, streams, treeSize, rootHash, readModels } = report;
-  const { leavesCompared } = report;
+  const { leavesCompared, checkpointsCompared } = report;
   return [
     ...(readModels === null ? ['read models were not compared'] : comparedIn(readModels)),
-    ...(leavesCompared === null ? [] : [`${leavesCompared} leaves of the stored tree compared`]),
-    `${eventsRead} events of ${streams} streams, ${eventsPerSecond} events/s`,
-    `${treeSize} leaves, root ${rootHash}, ${report.checkpointsCompared} checkpoints compared`,
+    ...(leavesCompared === null
+      ? []
+      : [`${counted(leavesCompared, 'leaf', 'leaves')} of the stored tree compared`]),
+    `${counted(eventsRead, 'event')} of ${counted(streams, 'stream')}, ${eventsPerSecond} events/s`,
+    `${counted(treeSize, 'leaf', 'leaves')}, root ${rootHash}, ${counted(checkpointsCompared, 'checkpoint')} compared`,
     ...report.verifierKeys.map((key) => `checkpoints signed by ${key}`),
     ok ? 'everything holds' : findingsIn(report),
   ];
@@ -220,8 +222,7 @@ function summaryOf(report: WholeReport): readonly string[] {
 
 function findingsIn({ findings, findingsTotal }: WholeReport): string {
   const isCut = findings.length < findingsTotal;
-  const findingsWord = findingsTotal === 1 ? 'finding' : 'findings';
-  return `${findingsTotal} ${findingsWord}${isCut ? `, of which the first ${findings.length} are listed` : ''}`;
+  return `${counted(findingsTotal, 'finding')}${isCut ? `, of which the first ${findings.length} are listed` : ''}`;
 }
 
 function comparedIn({
@@ -232,14 +233,20 @@ function comparedIn({
 }: ReadModelsReport): readonly string[] {
   const rows = projections.reduce((sum, projection) => sum + projection.rows, 0);
   return [
-    `${rows} rows of ${projections.length} read models compared with the log`,
-    ...(statements === null ? [] : [`${statements.compared} documents of statements compared`]),
-    `${compared} webhook bodies computed again and ${stored} stored ones compared with their hashes`,
-    ...(ofOtherShape === 0
+    `${counted(rows, 'row')} of ${projections.length} read models compared with the log`,
+    ...(statements === null ? [] : [`${counted(statements.compared, 'statement')} compared`]),
+    `${bodies(compared)} computed again, ${stored} stored compared with the hash`,
+    ...(ofOtherShape === 0 ? [] : [`${bodies(ofOtherShape)} of another release not compared`]),
+    ...(missing === 0 ? [] : [`${bodies(missing)} without a hash`]),
+    ...(unknown === 0
       ? []
-      : [`${ofOtherShape} webhook bodies of another release not compared`]),
-    ...(missing === 0 ? [] : [`${missing} webhook bodies without their hash`]),
-    ...(unknown === 0 ? [] : [`${unknown} hashes of webhook bodies without an event`]),
+      : [`${counted(unknown, 'hash', 'hashes')} of webhook bodies without an event`]),
     ...(personalData ? [] : ['names and accounts were not compared: there is no master key']),
   ];
+}
+
+const bodies = (count: number) => counted(count, 'webhook body', 'webhook bodies');
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

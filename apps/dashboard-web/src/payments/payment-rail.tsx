@@ -4,10 +4,16 @@ import { Fact, Section, Time } from '../ui.js';
 import { Copyable, ExactTime } from '../values.js';
 import { type PaymentPageData, railName } from './payment-words.js';
 
+/** Of payments that never settle, whatever was expected when the rail was chosen. */
+const tookNoPlace: readonly string[] = ['FAILED', 'BLOCKED', 'CANCELED'];
+
 export function RailSection({ page }: { readonly page: PaymentPageData }) {
   const { payment, railDecision } = page;
   if (railDecision === null) return null;
-  const { achService, isPossible, expectedSettlementAt, nextCutoffAt, rejected } = railDecision;
+  const { achService, isPossible, rejected } = railDecision;
+  const isExpected = !tookNoPlace.includes(payment.status);
+  const expectedSettlementAt = isExpected ? railDecision.expectedSettlementAt : null;
+  const nextCutoffAt = isExpected ? railDecision.nextCutoffAt : null;
   return (
     <Section title="Rail">
       <Stack gap="md">

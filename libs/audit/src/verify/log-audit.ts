@@ -194,10 +194,11 @@ export class LogAudit {
   #takePosition(text: Position, find: (differs: string) => void): void {
     const position = Number(text);
     const expected = this.#position + 1;
-    if (position !== expected)
-      find(
-        `position ${position} follows ${this.#position}: ${position - expected} events are missing`,
-      );
+    if (position !== expected) {
+      const missing = position - expected;
+      const are = missing === 1 ? 'event is' : 'events are';
+      find(`position ${position} follows ${this.#position}: ${missing} ${are} missing`);
+    }
     this.#position = position;
   }
 

@@ -167,7 +167,7 @@ it('an event dropped in the middle leaves a gap in the log and in its stream', a
   await pool.query('DELETE FROM events WHERE position = 4');
   const gap = `${first} 2: revision 2 follows revision 0`;
   expect(await findings()).toEqual([
-    `${second} 1: position 5 follows 3: 1 events are missing`,
+    `${second} 1: position 5 follows 3: 1 event is missing`,
     gap,
     `${first} 2: previousHash is not the hash of revision 0: one of the two was altered`,
     `${first} 2: PaymentCompleted is no legal transition from QUEUED`,
