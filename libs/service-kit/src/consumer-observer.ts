@@ -1,6 +1,7 @@
 /** Reports on a consumer group: metrics at intervals, and log lines with a limit on their rate. */
 import type { ConsumerObserver } from '@pis/messaging';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { LineLimit } from './line-limit.js';
 import type { Logger } from './logging.js';
 
 /** Lines of one kind that a group may log at once, and the interval for further ones. */
@@ -115,34 +116,4 @@ function consumerMetrics(registry: Registry) {
       longest.set({ group }, (progress.deferred?.oldestAgeMs ?? NaN) / 1000);
     },
   };
-}
-
-/** Allows some lines at once and then one for each interval. The next line has the number of withheld ones. */
-export class LineLimit {
-  #withheld = 0;
-  #free: number;
-  #sinceMs: number;
-
-  constructor(
-    private readonly atOnce: number,
-    private readonly everyMs: number,
-    private readonly nowMs: () => number,
-  ) {
-    this.#free = atOnce;
-    this.#sinceMs = nowMs();
-  }
-
-  log(write: (withheld: { readonly withheld?: number }) => void): void {
-    const nowMs = this.nowMs();
-    this.#free = Math.min(this.atOnce, this.#free + (nowMs - this.#sinceMs) / this.everyMs);
-    this.#sinceMs = nowMs;
-    if (this.#free < 1) {
-      this.#withheld += 1;
-      return;
-    }
-    this.#free -= 1;
-    const withheld = this.#withheld;
-    this.#withheld = 0;
-    write(withheld === 0 ? {} : { withheld });
-  }
 }

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { Writable } from 'node:stream';
 import { StoreUnavailable } from '@pis/event-store';
 import { until } from '@pis/local-servers/testing';
 import { pino } from 'pino';
@@ -32,40 +31,42 @@ it.each([[undefined, 'info'] as const, ...levels.map((level) => [level, level] a
   },
 );
 
-it('an unavailable store is logged at first, then once a minute with a count', () => {
+it('an unavailable dependency is logged three times, then once a minute with a count', () => {
   let nowMs = 0;
-  const lines: Record<string, unknown>[] = [];
-  const stream = new Writable({
-    write: (line: Buffer, _encoding, done) => {
-      lines.push(JSON.parse(line.toString()) as Record<string, unknown>);
-      done();
-    },
-  });
-  const logger = pino({ hooks: { logMethod: onceAMinute(() => nowMs) } }, stream);
-  for (; nowMs <= 120_000; nowMs += 1_000)
+  const { lines, logger } = limitedLog(() => nowMs);
+  const lost = Object.assign(new Error('no space left on device'), { code: '53100' });
+  for (; nowMs < 600_000; nowMs += 1_000) {
     logger.child({ projection: 'payments' }).warn({ err: unavailable() }, 'trying again');
-  logger.warn({ err: unavailable('wrong password') }, 'trying again');
-  logger.warn({ err: unavailable() }, 'something else');
-  logger.warn({ err: new Error('a fault') }, 'trying again');
-  logger.warn({ err: new Error('a fault') }, 'trying again');
-  logger.info({ err: unavailable() }, 'trying again');
-  expect(lines.map(({ msg, leftOut }) => [msg, leftOut])).toEqual([
-    ['trying again', undefined],
-    ['trying again', 59],
-    ['trying again', 59],
-    ['trying again', undefined],
-    ['something else', undefined],
-    ['trying again', undefined],
-    ['trying again', undefined],
-    ['trying again', undefined],
-  ]);
+    logger.warn({ err: lost }, 'exports cannot be written now');
+  }
+  for (const message of ['trying again', 'exports cannot be written now'])
+    expect(lines.filter(({ msg }) => msg === message).map(({ leftOut }) => leftOut)).toEqual([
+      ...[undefined, undefined, undefined, 57],
+      ...Array.from({ length: 8 }, () => 59),
+    ]);
+});
+
+it('lines of an outage are counted apart by message, error and what fails', () => {
+  const { lines, logger } = limitedLog(() => 0);
+  for (let number = 1; number <= 5; number += 1) {
+    logger.warn({ err: unavailable() }, 'trying again');
+    logger.child({ projection: 'payments' }).warn({ err: unavailable() }, 'trying again');
+    logger.warn({ err: unavailable('wrong password') }, 'trying again');
+    logger.warn({ err: unavailable() }, 'something else');
+    logger.warn({ err: unavailable(), bank: 'one' }, 'trying again');
+    logger.warn({ err: unavailable(), bank: 'two' }, 'trying again');
+  }
+  expect(lines).toHaveLength(6 * 3);
+  for (let number = 1; number <= 5; number += 1) {
+    logger.warn({ err: new Error('a fault') }, 'trying again');
+    logger.info({ err: unavailable() }, 'trying again');
+  }
+  expect(lines).toHaveLength(6 * 3 + 2 * 5);
 });
 
 it('an outage is not logged for each payment and each delivery that waits for it', () => {
-  const lines: Record<string, unknown>[] = [];
-  const to = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
   let nowMs = 0;
-  const logger = pino({ hooks: { logMethod: onceAMinute(() => nowMs) } }, to);
+  const { lines, logger } = limitedLog(() => nowMs);
   const away = Object.assign(new Error('the bank did not answer'), { isUnavailable: true });
   const lost = new Error('Connection terminated unexpectedly');
   for (let number = 1; number <= 1_000; number += 1) {
@@ -76,25 +77,21 @@ it('an outage is not logged for each payment and each delivery that waits for it
   logger.warn({ err: away, paymentId: 'p1' }, 'it will be looked at again');
   logger.warn({ err: new Error('a fault'), paymentId: 'p2' }, 'it will be looked at again');
   logger.warn({ err: new Error('a fault'), paymentId: 'p3' }, 'it will be looked at again');
-  for (const bank of ['one', 'two']) logger.warn({ err: away, bank }, 'the feed fails');
   expect(
-    lines.map(({ paymentId, deliveryId, bank, leftOut }) => [
-      ...[paymentId ?? deliveryId ?? bank, leftOut],
-    ]),
+    lines.map(({ paymentId, deliveryId, leftOut }) => [paymentId ?? deliveryId, leftOut]),
   ).toEqual([
-    ...[
-      ['p1', undefined],
-      ['d1', undefined],
-      ['p1', 999],
-    ],
-    ...[
-      ['p2', undefined],
-      ['p3', undefined],
-      ['one', undefined],
-      ['two', undefined],
-    ],
+    ...['p1', 'd1', 'p2', 'd2', 'p3', 'd3'].map((id) => [id, undefined]),
+    ['p1', 997],
+    ['p2', undefined],
+    ['p3', undefined],
   ]);
 });
+
+function limitedLog(now: () => number) {
+  const lines: Record<string, unknown>[] = [];
+  const to = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
+  return { lines, logger: pino({ hooks: { logMethod: onceAMinute(now) } }, to) };
+}
 
 it('what fails only because the stores have not been checked is logged for debugging only', () => {
   const written: [string, string][] = [];

@@ -5,6 +5,7 @@ import { StoreUnavailable } from '@pis/event-store';
 import { isTransient } from '@pis/postgres';
 import { destination, type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import { ConfigurationError } from './config.js';
+import { LineLimit } from './line-limit.js';
 import { StoresNotChecked } from './store-gate.js';
 
 export type { Logger } from 'pino';
@@ -50,38 +51,40 @@ function currentTrace(): { readonly trace_id?: string; readonly span_id?: string
   return { trace_id: context.traceId, span_id: context.spanId };
 }
 
-const repeatMs = 60_000;
+/** More than one, so that the second of two short outages is not left out. */
+const linesAtOnce = 3;
+const lineEveryMs = 60_000;
 /** Kinds of lines that are counted at the same time. The oldest are dropped. */
 const kindsMax = 1_000;
 const warning = 40;
+/** They say what fails, and are counted apart. Other fields say what waits for it, such as the ID of a payment. */
+const failingFields = ['bank', 'dependency', 'doing', 'group', 'topic'];
 
 /**
- * Every caller of an unavailable store reports it again and again, and so does every payment and delivery that waits for PostgreSQL, a
- * bank or a clock. The same line is written the first time, and then once a minute with the number of suppressed lines.
+ * Every loop reports an unavailable dependency again and again, and so does every payment and delivery that waits for it. The
+ * same line is written three times at once, and then once a minute with the number of suppressed lines.
  */
 export function onceAMinute(now: () => number = () => performance.now()): LogHook {
-  const kinds = new Map<string, { loggedAtMs: number; leftOut: number }>();
+  const kinds = new Map<string, LineLimit>();
   return function (args, method, level) {
     const [first, message] = args as unknown as [unknown, unknown];
-    const err = isObject(first) ? first['err'] : undefined;
+    const fields = isObject(first) ? first : {};
+    const { err } = fields;
     if (level < warning) return method.apply(this, args);
     // Every loop fails so before its first round. The reason is a line of its own (run-app.ts).
     if (isBecause(err, StoresNotChecked)) return this.debug(...args);
-    if (!(err instanceof StoreUnavailable) && !(isOneOfMany(first) && isTransient(err)))
-      return method.apply(this, args);
-    const kind = JSON.stringify([this.bindings(), message, describeError(err)['message']]);
-    const last = kinds.get(kind);
-    if (last !== undefined && now() - last.loggedAtMs < repeatMs) {
-      last.leftOut += 1;
-      return;
-    }
+    if (!(err instanceof StoreUnavailable) && !isTransient(err)) return method.apply(this, args);
+    const failing = failingFields.map((name) => fields[name]);
+    const kind = JSON.stringify([this.bindings(), message, describeError(err)['message'], failing]);
+    const limit = kinds.get(kind) ?? new LineLimit(linesAtOnce, lineEveryMs, now);
     kinds.delete(kind);
     const [oldest] = kinds.keys();
     if (kinds.size >= kindsMax && oldest !== undefined) kinds.delete(oldest);
-    kinds.set(kind, { loggedAtMs: now(), leftOut: 0 });
-    const leftOut = last?.leftOut ?? 0;
-    if (leftOut > 0) args[0] = { ...(first as object), leftOut };
-    method.apply(this, args);
+    kinds.set(kind, limit);
+    limit.log(({ withheld }) => {
+      if (withheld !== undefined) args[0] = { ...fields, leftOut: withheld };
+      method.apply(this, args);
+    });
   };
 }
 
@@ -89,10 +92,6 @@ function isBecause(error: unknown, kind: typeof StoresNotChecked): boolean {
   for (let link = error; link instanceof Error; link = link.cause)
     if (link instanceof kind) return true;
   return false;
-}
-
-function isOneOfMany(fields: unknown): boolean {
-  return isObject(fields) && ('paymentId' in fields || 'deliveryId' in fields);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
