@@ -196,6 +196,23 @@ describe('the inbox', () => {
     expect(warnings.join('')).not.toMatch(/[\u0000-\u001f]/);
   });
 
+  it('that is too full is never mistaken for one that was listed to its end', async () => {
+    const max = 10_000;
+    // The server also lists a folder.
+    for (let number = 0; number < max; number += 1) leave(`${number}.ack`, text('x'));
+    const transport = open();
+    expect(await transport.list(max)).toHaveLength(max);
+    leave('one more.ret', text('x'));
+    expect(await transport.list(max)).toHaveLength(max);
+  });
+
+  it('is listed to its end also from a server that names one file at a time', async () => {
+    server.faults.namesInAnswer = 1;
+    leave('a.ack', text('a'));
+    leave('b.ack', text('b'));
+    expect((await open().list(10)).map((file) => file.name)).toEqual(['a.ack', 'b.ack']);
+  });
+
   it('refuses to read a file above the limit', async () => {
     leave('huge.ret', Buffer.alloc(1_000));
     const transport = open({ fileMaxBytes: 999 });

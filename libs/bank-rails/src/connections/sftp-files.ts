@@ -1,5 +1,6 @@
 /** A bank's mailbox of files over SFTP: a folder for our files, and one for the bank's. */
 import { randomBytes } from 'node:crypto';
+import type { FileEntry } from 'ssh2';
 import { BankRefused, BankUnavailable } from '../bank-connection.js';
 import {
   type FileTransport,
@@ -101,13 +102,9 @@ class SftpFiles implements FileTransport {
     return this.using(async (session) => {
       const nowMs = performance.now();
       const seen = new Map<string, Seen>();
-      for (const entry of await entriesOf(session, this.options.inboundFolder)) {
-        const { filename, attrs } = entry;
-        if (!isRegular(entry) || isTemporaryName(filename)) continue;
-        if (!isSafeFileName(filename)) {
-          this.warnOf(filename);
-          continue;
-        }
+      const { inboundFolder } = this.options;
+      const entries = await entriesOf(session, inboundFolder, (entry) => this.isForUs(entry));
+      for (const { filename, attrs } of entries) {
         const before = this.seen.get(filename);
         const isSame = before?.sizeBytes === attrs.size && before.mtime === attrs.mtime;
         const sinceMs = isSame ? before.sinceMs : nowMs;
@@ -172,6 +169,14 @@ class SftpFiles implements FileTransport {
         throw new BankUnavailable(error.message, { cause: error });
       throw error;
     }
+  }
+
+  private isForUs(entry: FileEntry): boolean {
+    const { filename } = entry;
+    if (!isRegular(entry) || isTemporaryName(filename)) return false;
+    if (isSafeFileName(filename)) return true;
+    this.warnOf(filename);
+    return false;
   }
 
   private warnOf(name: string): void {

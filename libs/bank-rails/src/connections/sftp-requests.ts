@@ -9,6 +9,8 @@ const chunkBytes = 32 * 1024;
 const chunksAtOnce = 16;
 /** Of a folder, in one look. */
 export const entriesMax = 10_000;
+/** Answers of one look. Some servers name a single file in each. */
+const pagesMax = 100_000;
 const quotedMax = 80;
 
 /** For messages: control characters are escaped. */
@@ -137,20 +139,25 @@ function ifOffered(extended: () => void, otherwise: () => void): void {
   }
 }
 
-/** Everything in a folder, folders too; at most entriesMax. */
+/**
+ * What is wanted of a folder, at most entriesMax. Fewer are all that there are: names that are not wanted, such as
+ * folders, do not count.
+ */
 export async function entriesOf(
   session: SftpSession,
   folder: string,
+  isWanted: (entry: FileEntry) => boolean = () => true,
 ): Promise<readonly FileEntry[]> {
   const handle = await session.call<Buffer>('a look at a folder', (sftp, done) =>
     sftp.opendir(folder, done),
   );
   const entries: FileEntry[] = [];
   try {
-    while (entries.length < entriesMax) {
+    for (let pages = 0; entries.length < entriesMax; pages += 1) {
+      if (pages === pagesMax) throw new BankUnavailable(`${quoted(folder)} has no end`);
       const page = await nextPage(session, handle);
-      if (page.length === 0) return entries;
-      entries.push(...page);
+      if (page === null) return entries;
+      entries.push(...page.filter(isWanted));
     }
     return entries.slice(0, entriesMax);
   } finally {
@@ -160,13 +167,17 @@ export async function entriesOf(
 
 const endOfFolder = 1;
 
-async function nextPage(session: SftpSession, handle: Buffer): Promise<readonly FileEntry[]> {
+/** Null at the end. A page may be empty before that: the library leaves out `.` and `..`. */
+async function nextPage(
+  session: SftpSession,
+  handle: Buffer,
+): Promise<readonly FileEntry[] | null> {
   try {
     return await session.call<FileEntry[]>('a look at a folder', (sftp, done) =>
       sftp.readdir(handle, done),
     );
   } catch (error) {
-    if (error instanceof SftpStatusError && error.status === endOfFolder) return [];
+    if (error instanceof SftpStatusError && error.status === endOfFolder) return null;
     throw error;
   }
 }

@@ -15,6 +15,8 @@ export interface SftpFaults {
   hangs: boolean;
   /** Answers such requests with "permission denied". */
   forbids: readonly ('STAT' | 'READ' | 'OPENDIR' | 'REMOVE')[];
+  /** Names in one answer to a look at a folder, at most. */
+  namesInAnswer: number;
   /** Cuts the connection after a file was renamed, before the answer, once. */
   cutAfterRename: boolean;
 }
@@ -67,6 +69,7 @@ export async function startSftpServer(options: TestSftpServerOptions): Promise<T
     cutAfterBytes: null,
     hangs: false,
     forbids: [],
+    namesInAnswer: 100,
     cutAfterRename: false,
   };
   const clients = new Set<Connection>();
@@ -243,7 +246,7 @@ function serve(
   sftp.on('READDIR', (id, handle) => {
     if (!mayAnswer(id)) return;
     const listed = handleOf(handle);
-    const page = listed?.entries?.splice(0, 100) ?? [];
+    const page = listed?.entries?.splice(0, faults.namesInAnswer) ?? [];
     if (listed === undefined || page.length === 0) {
       sftp.status(id, EOF);
       return;
