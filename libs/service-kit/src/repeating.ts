@@ -1,16 +1,23 @@
 /** Repeats a task, round after round, until it is stopped. Rounds never overlap. */
-import { Bell, pause } from '@pis/postgres';
+import { Bell, FailureNews, pause } from '@pis/postgres';
 
 export { Bell, earlierClock, type WakeUp, type WakeUps } from '@pis/postgres';
 
 export interface RepeatedTask {
   /** Runs one round. @returns the pause until the next one, in ms */
   readonly round: (signal: AbortSignal) => Promise<number>;
-  /** Logs why a round failed. @returns the pause until the next one, in ms */
-  readonly failed: (error: unknown) => number;
+  /**
+   * Logs why a round failed. @param isNews false when the same is logged already and has not ended (FailureNews)
+   * @returns the pause until the next one, in ms. It doubles with each failure in a row, up to 5 seconds
+   */
+  readonly failed: (error: unknown, isNews: boolean) => number;
   /** Cuts the pause after a round short. It does not shorten one after a failure. */
   readonly bell?: Bell;
 }
+
+const backoffMaxMs = 5_000;
+/** Longer than the time limit of a statement. */
+const longRoundMs = 60_000;
 
 export class Repeating {
   private readonly stopping = new AbortController();
@@ -31,13 +38,26 @@ export class Repeating {
   private async run(): Promise<void> {
     const { round, failed, bell = new Bell() } = this.task;
     const { signal } = this.stopping;
+    const news = new FailureNews();
+    let failures = 0;
+    const succeeded = () => {
+      failures = 0;
+      news.over();
+    };
     while (!signal.aborted) {
       const { rung } = bell;
+      const startedMs = performance.now();
       try {
         const pauseMs = await round(signal);
+        succeeded();
         await bell.wait(rung, pauseMs, signal);
       } catch (error) {
-        await pause(failed(error), signal);
+        // Such a round worked before it failed.
+        if (performance.now() - startedMs > longRoundMs) succeeded();
+        const pauseMs = failed(error, news.isNews(error));
+        const backoffMs = Math.min(pauseMs * 2 ** Math.min(failures, 16), backoffMaxMs);
+        failures += 1;
+        await pause(Math.max(pauseMs, backoffMs), signal);
       }
     }
   }
