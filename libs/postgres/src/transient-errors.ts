@@ -17,9 +17,10 @@ const lostStates = /^(08...|53...|57P0.|40001|40P01|55P03|57014|25006)$/;
 /**
  * SQLSTATE: the server answers but refuses every client. 28 a password being changed, 3D a database being
  * restored, 40 rolled back, 55000 a database that takes no connections now, 57 operator intervention, 58 its disk,
- * 25P03 idle for too long, 42501 a revoked right, 42P01 a table that the migrations have yet to create.
+ * 25P03 idle for too long, 25P04 a transaction that took too long, 42501 a revoked right, 42P01 a table that the migrations
+ * have yet to create.
  */
-const refusingStates = /^(28...|3D...|40...|55000|57...|58...|25P03|42501|42P01)$/;
+const refusingStates = /^(28...|3D...|40...|55000|57...|58...|25P0[34]|42501|42P01)$/;
 
 /** SQLSTATE: the data is at fault. 22 data exception, 23 constraint violation, 54 program limit exceeded. */
 const dataStates = /^(22|23|54)...$/;
@@ -27,16 +28,27 @@ const dataStates = /^(22|23|54)...$/;
 /** A connection that broke under a query: the server restarted, or an operator ended the session. */
 const brokenCodes = new Set(['ECONNRESET', 'EPIPE', '57P01', '57P02']);
 
+/** The other side or the network is away, or this machine has none of what a connection takes: descriptors, ports, memory. */
 const socketCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
   'EPIPE',
   'ETIMEDOUT',
+  'EHOSTDOWN',
   'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETRESET',
   'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EAI_FAIL',
+  'EAI_MEMORY',
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
