@@ -128,14 +128,17 @@ describe('a message', () => {
     await expect(open().send({ id: 'M-1', xml })).rejects.toThrow(BankRefused);
   });
 
-  it.each([401, 403, 429, 502, 503, 504])('finds the bank away when it says %d', async (status) => {
-    answering(status);
-    const error = await open()
-      .send({ id: 'M-1', xml })
-      .catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(BankUnavailable);
-    expect(error).toMatchObject({ isUnavailable: true });
-  });
+  it.each([401, 403, 429, 502, 503, 504, 507])(
+    'finds the bank away when it says %d',
+    async (status) => {
+      answering(status);
+      const error = await open()
+        .send({ id: 'M-1', xml })
+        .catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(BankUnavailable);
+      expect(error).toMatchObject({ isUnavailable: true });
+    },
+  );
 
   it.each([
     [200, '', 'application/xml'],

@@ -44,7 +44,7 @@ const inboxMax = Math.min(inboxPageMax, Math.floor(answerMaxBytes / (2 * message
 /** Statuses that say clearly that the bank has taken nothing. Any other leaves the outcome open. */
 const refusals: readonly number[] = [400, 413, 415, 422];
 /** Statuses that concern the bank as a whole. Any other concerns the one request. */
-const absences: readonly number[] = [401, 403, 429, 502, 503, 504];
+const absences: readonly number[] = [401, 403, 429, 502, 503, 504, 507];
 /** The bank answers later. */
 const laters: readonly number[] = [202, 204];
 
