@@ -187,6 +187,22 @@ it('a file that the bank writes again while it is read stays, and is read in the
   );
 });
 
+it('a look at files that stay writes nothing, unless nobody has looked for minutes', async () => {
+  for (let index = 0; index < 3; index += 1) world.desk.post(`${index}.txt`, junk(index));
+  const { bank } = inbox({ remove: denied });
+  await rounds(bank);
+  const versions = async () =>
+    (await world.pool.query('SELECT name, xmin FROM ach_inbox_files ORDER BY name')).rows;
+  const before = await versions();
+  expect(before).toHaveLength(3);
+  await bank.rounds.inbound();
+  expect(await versions()).toEqual(before);
+  await world.pool.query("UPDATE ach_inbox_files SET seen_at = now() - interval '6 minutes'");
+  await bank.rounds.inbound();
+  const seen = "SELECT FROM ach_inbox_files WHERE seen_at > now() - interval '1 minute'";
+  expect((await world.pool.query(seen)).rowCount).toBe(3);
+});
+
 it('a row goes some time after its file was taken away', async () => {
   world.desk.post('a.txt', Buffer.from('hello'));
   const { bank } = inbox({ remove: denied });

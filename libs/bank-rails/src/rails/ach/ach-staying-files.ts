@@ -24,8 +24,10 @@ interface LookRow {
 /** The first repetition is at once: the cause may have been the connection. */
 const retryMinMs = 60_000;
 const retryMaxMs = 24 * 3_600_000;
-/** A row outlives its file by so long: another process may look at the inbox a little earlier or later. */
+/** A row outlives its file by so long, less seenExactMs: another process may look at the inbox a little earlier or later. */
 const goneAfterMs = 600_000;
+/** How far `seen_at` may lag: thousands of files may stay, and each would be written at each look. */
+const seenExactMs = 300_000;
 const problemMax = 200;
 
 export class AchStayingFiles {
@@ -43,7 +45,7 @@ export class AchStayingFiles {
     const { rows } = await this.pool.query<LookRow>({
       name: 'ach-inbox-look',
       text: lookSql,
-      values: [this.bank, ...columnsOf(listed), goneAfterMs],
+      values: [this.bank, ...columnsOf(listed), goneAfterMs, seenExactMs],
     });
     this.mayHaveRows = rows.length > 0;
     return new Map(
@@ -91,9 +93,12 @@ const lookSql = `
   WITH listed AS (
     SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[]) AS l (name, size_bytes, version)
   ), seen AS (
-    UPDATE ach_inbox_files f SET seen_at = now() FROM listed l
-     WHERE f.bank = $1 AND f.name = l.name AND f.size_bytes = l.size_bytes AND f.version = l.version
-    RETURNING f.name, f.state, f.next_try_at > now() AS is_resting
+    SELECT f.name, f.state, f.next_try_at > now() AS is_resting, f.seen_at FROM ach_inbox_files f
+      JOIN listed l ON f.name = l.name AND f.size_bytes = l.size_bytes AND f.version = l.version
+     WHERE f.bank = $1
+  ), noted AS (
+    UPDATE ach_inbox_files f SET seen_at = now() FROM seen
+     WHERE f.bank = $1 AND f.name = seen.name AND seen.seen_at < now() - $6 * interval '1 millisecond'
   ), gone AS (
     DELETE FROM ach_inbox_files f
      WHERE f.bank = $1 AND f.seen_at < now() - $5 * interval '1 millisecond'
