@@ -37,7 +37,7 @@ export class AuditWorker {
     this.nowMs = options.nowMs ?? (() => performance.now());
     this.repeating = new Repeating({
       round: () => this.round(),
-      failed: (error, isNews) => this.failed(error, isNews),
+      failed: (error) => this.failed(error),
       bell: options.wakeUp.bell,
     });
     gauge(options.metrics, {
@@ -75,11 +75,11 @@ export class AuditWorker {
     return audit.hasUnsigned ? this.pauses.pollMs : wakeUp.idleMs();
   }
 
-  private failed(error: unknown, isNews: boolean): number {
+  private failed(error: unknown): number {
     const { logger } = this.options;
     this.unsignedSinceMs ??= this.nowMs();
     if (!(error instanceof AuditBroken)) {
-      if (isNews) logger.warn({ err: error }, 'no checkpoint of the log could be signed yet');
+      logger.warn({ err: error }, 'no checkpoint of the log could be signed yet');
       return this.pauses.retryMs;
     }
     if (!this.isBroken)

@@ -79,9 +79,8 @@ export class ErasureWorker {
     this.nextPassInMs = [secondPassMs, attemptMaxMs + recordMaxMs, ...latePassesMs];
     this.repeating = new Repeating({
       round: () => this.round(),
-      failed(error, isNews) {
-        if (isNews)
-          logger.warn({ err: error }, 'erased parties could not be taken out of all tables yet');
+      failed(error) {
+        logger.warn({ err: error }, 'erased parties could not be taken out of all tables yet');
         return retryMs;
       },
     });

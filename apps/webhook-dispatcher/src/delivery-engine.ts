@@ -11,7 +11,7 @@
  * free again only when the outcome is recorded, so the engine stops while the database is unavailable
  * and forgets nothing. Only the table survives the process.
  */
-import { type AgreeingClocks, ClocksDiffer, FailureNews, pause, type WakeUp } from '@pis/postgres';
+import { type AgreeingClocks, ClocksDiffer, pause, type WakeUp } from '@pis/postgres';
 import {
   type DecidedDelivery,
   type Delivery,
@@ -371,21 +371,19 @@ export class DeliveryEngine {
   private async run(): Promise<void> {
     const { limits, logError } = this.deps;
     const { bell } = this.watch;
-    const news = new FailureNews();
     let failures = 0;
     while (!this.stopping.signal.aborted)
       try {
         const { rung } = bell;
         const { works, waitMs } = await this.claims.pass();
         failures = 0;
-        news.over();
         // What becomes due while its endpoint has no room is not known here.
         if (works.length > 0) this.watch.noticed();
         for (const work of works) this.begin(work);
         if (waitMs > 0) await bell.wait(rung, waitMs, this.stopping.signal);
         if (bell.rung !== rung) this.watch.noticed();
       } catch (error) {
-        if (news.isNews(error)) logError(error, 'due deliveries could not be claimed');
+        logError(error, 'due deliveries could not be claimed');
         await pause(errorPauseMs(limits, failures), this.stopping.signal);
         failures += 1;
       }

@@ -1,5 +1,5 @@
 /** Records the outcomes of deliveries, many in one statement, and does not give up while the database is unavailable. */
-import { FailureNews, GroupCommit, isDataError, pause } from '@pis/postgres';
+import { GroupCommit, isDataError, pause } from '@pis/postgres';
 import type { DecidedDelivery, Delivery, DeliveryTable } from '@pis/webhook-deliveries';
 
 /** Which delivery an error concerns. */
@@ -22,8 +22,6 @@ export interface ErrorPauses {
 
 export class OutcomeWriter {
   private readonly records: GroupCommit<DecidedDelivery, undefined>;
-  /** Of all deliveries: while the database is away, each attempt under way waits to be recorded. */
-  private readonly news = new FailureNews();
 
   /** @param signal aborts when a shutdown waits no longer */
   constructor(
@@ -51,14 +49,13 @@ export class OutcomeWriter {
     for (let tries = 0; ; tries += 1)
       try {
         await this.records.add(decided);
-        this.news.over();
         return true;
       } catch (error) {
         if (this.signal.aborted || isDataError(error)) {
           logError(error, 'a delivery waits for its lease to end', about);
           return false;
         }
-        if (this.news.isNews(error)) logError(error, 'an attempt could not be recorded yet', about);
+        logError(error, 'an attempt could not be recorded yet', about);
         await pause(errorPauseMs(limits, tries), this.signal);
       }
   }

@@ -101,8 +101,8 @@ export class ReplayWorker {
         if (hadWork) return limits.pageEveryMs;
         return (await table.hasRunning()) ? this.runningMs() : wakeUp.idleMs();
       },
-      failed(error, isNews) {
-        if (isNews) logError(error, 'a replay waits');
+      failed(error) {
+        logError(error, 'a replay waits');
         return limits.pollMs;
       },
       bell: wakeUp.bell,

@@ -3,7 +3,6 @@ export * from './array-parameters.js';
 export * from './binary-array.js';
 export * from './clock-difference.js';
 export * from './earlier-clock.js';
-export * from './failure-news.js';
 export * from './group-commit.js';
 export * from './held-rows.js';
 export * from './iso-times.js';

@@ -22,7 +22,6 @@ import {
 import {
   asSingleton,
   Bell,
-  FailureNews,
   inTransaction,
   isTransient,
   isUniqueViolation,
@@ -65,7 +64,7 @@ export interface ProjectionRunnerOptions {
   readonly sameLog?: (ending: AbortSignal) => Promise<AbortSignal>;
   /** Called for a stream that is held back from now on, because one of its events cannot be read. */
   readonly onHeld?: (cause: UnreadableEvent) => void;
-  /** What it waits for, as of FailureNews; `stopped` says that the projection has ended for good. */
+  /** Each failure; `stopped` says that the projection has ended for good. */
   readonly onFailure?: (error: unknown, stopped: boolean) => void;
 }
 
@@ -114,7 +113,6 @@ export class ProjectionRunner implements LocalProgress {
   /** Rings when somebody waits for a position. */
   private readonly awaited = new Bell();
   private readonly ending = new AbortController();
-  private readonly news = new FailureNews();
   private running: Promise<void> | undefined;
   /** A position after which the log had no event for the projection, up to this end. */
   private caughtUp: { readonly after: Position; readonly end: Position } | null = null;
@@ -211,16 +209,13 @@ export class ProjectionRunner implements LocalProgress {
     const { signal } = this.ending;
     for (let failures = 0; !signal.aborted; ) {
       try {
-        await this.session(() => {
-          failures = 0;
-          this.news.over();
-        });
+        await this.session(() => (failures = 0));
       } catch (error) {
         if (signal.aborted) return;
         const stopped = !isTransient(error);
         this.role = stopped ? 'stopped' : 'standby';
         this.lastError = reasonOf(error);
-        if (stopped || this.news.isNews(error)) this.options.onFailure?.(error, stopped);
+        this.options.onFailure?.(error, stopped);
         if (stopped) return;
         const backoffMs = Math.min(backoffInitialMs * 2 ** failures, backoffMaxMs);
         failures += 1;
@@ -298,8 +293,7 @@ export class ProjectionRunner implements LocalProgress {
       : signal;
     const onConnection = (failure: Error | null) => {
       this.lastError = failure === null ? null : reasonOf(failure);
-      if (failure === null) this.news.over();
-      else if (this.news.isNews(failure)) this.options.onFailure?.(failure, false);
+      if (failure !== null) this.options.onFailure?.(failure, false);
     };
     const { position: after, eventId } = writer.reached;
     const place = { after, afterEventId: eventId ?? undefined };

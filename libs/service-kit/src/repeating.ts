@@ -1,16 +1,13 @@
 /** Repeats a task, round after round, until it is stopped. Rounds never overlap. */
-import { Bell, FailureNews, pause } from '@pis/postgres';
+import { Bell, pause } from '@pis/postgres';
 
 export { Bell, earlierClock, type WakeUp, type WakeUps } from '@pis/postgres';
 
 export interface RepeatedTask {
   /** Runs one round. @returns the pause until the next one, in ms */
   readonly round: (signal: AbortSignal) => Promise<number>;
-  /**
-   * Logs why a round failed. @param isNews false when the same is logged already and has not ended (FailureNews)
-   * @returns the pause until the next one, in ms. It doubles with each failure in a row, up to 5 seconds
-   */
-  readonly failed: (error: unknown, isNews: boolean) => number;
+  /** Logs why a round failed. @returns the pause until the next one, in ms. It doubles with each failure in a row, up to 5 s */
+  readonly failed: (error: unknown) => number;
   /** Cuts the pause after a round short. It does not shorten one after a failure. */
   readonly bell?: Bell;
 }
@@ -38,23 +35,18 @@ export class Repeating {
   private async run(): Promise<void> {
     const { round, failed, bell = new Bell() } = this.task;
     const { signal } = this.stopping;
-    const news = new FailureNews();
     let failures = 0;
-    const succeeded = () => {
-      failures = 0;
-      news.over();
-    };
     while (!signal.aborted) {
       const { rung } = bell;
       const startedMs = performance.now();
       try {
         const pauseMs = await round(signal);
-        succeeded();
+        failures = 0;
         await bell.wait(rung, pauseMs, signal);
       } catch (error) {
         // Such a round worked before it failed.
-        if (performance.now() - startedMs > longRoundMs) succeeded();
-        const pauseMs = failed(error, news.isNews(error));
+        if (performance.now() - startedMs > longRoundMs) failures = 0;
+        const pauseMs = failed(error);
         const backoffMs = Math.min(pauseMs * 2 ** Math.min(failures, 16), backoffMaxMs);
         failures += 1;
         await pause(Math.max(pauseMs, backoffMs), signal);

@@ -91,8 +91,8 @@ export class LiveFeed {
         await this.follow(signal);
         return againMs;
       },
-      failed: (error, isNews) => {
-        if (isNews) this.options.onFailure(error);
+      failed: (error) => {
+        this.options.onFailure(error);
         return againMs;
       },
     });

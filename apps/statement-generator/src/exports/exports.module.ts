@@ -62,8 +62,8 @@ export class ExportsModule implements OnApplicationBootstrap, BeforeApplicationS
   ) {
     this.repeating = new Repeating({
       round: () => this.worker.round(),
-      failed: (error, isNews) => {
-        if (isNews) this.logger.warn({ err: error }, 'exports cannot be written now');
+      failed: (error) => {
+        this.logger.warn({ err: error }, 'exports cannot be written now');
         return retryMs;
       },
       bell: wakeUps.for('exports').bell,
