@@ -90,11 +90,23 @@ const statements = {
         WHERE $11 OR f.id IS NOT NULL
         ORDER BY w.id
       ON CONFLICT (id) DO NOTHING RETURNING id, ${wakingUnless('$11')}`,
+  // What 'revive' created as new may have been created by another replay, and finished, after the snapshot of 'revive'. A later
+  // snapshot has that row.
+  join: `
+    WITH gone AS (
+      DELETE FROM webhook_finished_deliveries WHERE id = ANY ($1::uuid[])
+        RETURNING id, attempts, created_at, finished_at, last_status, last_error
+    ), former AS (
+      SELECT DISTINCT ON (id) * FROM gone ORDER BY id, finished_at DESC
+    )
+    UPDATE webhook_deliveries d SET attempts = f.attempts, created_at = f.created_at,
+        last_status = f.last_status, last_error = f.last_error
+      FROM former f WHERE d.id = f.id RETURNING d.id`,
 } as const;
 
 /**
  * Runs two statements, in a transaction of the caller (READ COMMITTED) or without one. The second sees
- * deliveries that finished during the first.
+ * deliveries that finished during the first. A replay needs the transaction, and a third statement.
  * @returns the ids that this call made pending. Without `isReplay` a delivery that was moved meanwhile may
  *   be missing. Call again then
  */
@@ -123,6 +135,7 @@ export async function reviveDeliveries(
     now,
     isReplay,
   ]);
+  if (isReplay && revived.size > 0) await run(client, 'join', [[...revived]]);
   return new Set([...woken, ...revived]);
 }
 
